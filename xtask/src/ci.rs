@@ -32,9 +32,10 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
 /// What [`run`] starts as its second lane.
 pub(crate) fn run_beside(root: &Path) -> Result<(), String> {
     let mut steps = Steps { lane: "b", ..Steps::default() };
-    steps.run("firmware", || firmware::run(root, &["--short"]))?;
-    steps.run("promises", || promises::run(root, &[]))?;
-    steps.run("firmware run", || firmware::run(root, &["--run"]))?;
+    steps.run("firmware", || firmware::run(root, &[]))?;
+    steps.run("firmware run", || firmware::run(root, &["--run", "--short"]))?;
+    // From here on programs are needed that the first lane has built for its tests.
+    steps.run("promises", || promises::run(root, promises::Judge::AsForTests, &[]))?;
     steps.run("reader", || reader::run(root, &[]))?;
     steps.run("guest", || guest::run(root, &["--short"]))
 }
@@ -75,11 +76,8 @@ fn run_lane(steps: &mut Steps, root: &Path, count: &mut TestCount) -> Result<(),
     steps.run("examples", || examples::run(root))?;
     steps.run("package", || package::run(root, &[]))?;
     steps.run("oldest compiler", || package::oldest_compiler(root))?;
-    // What was built for the tests does what README.md names; that it builds as a release, too, is looked at here.
-    steps.run("readme", || {
-        call(root, "cargo check --release", &[])?;
-        readme::run(root, &["--quick"])
-    })?;
+    // What was built for the tests does what README.md names; that it builds as a release, too, is looked at in the step before.
+    steps.run("readme", || readme::run(root, &["--quick"]))?;
     steps.run("capi", || capi::run(root, &[]))
 }
 

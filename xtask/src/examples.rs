@@ -3,11 +3,11 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use crate::built::as_for_tests;
 use crate::tree::Tree;
 
-/// Where they stand, and the package they belong to.
+/// Where they stand.
 const FOLDER: &str = "crates/nandu/examples";
-const PACKAGE: &str = "nandu";
 
 /// Builds all examples, then runs one after the other.
 pub(crate) fn run(root: &Path) -> Result<(), String> {
@@ -16,21 +16,18 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
     if names.is_empty() {
         return Err(format!("{FOLDER} has no example"));
     }
-    // All at once, which takes less than one after the other.
-    cargo(root, &["build", "--quiet", "--package", PACKAGE, "--examples"])?;
+    let folder = as_for_tests(root)?.join("examples");
     for name in names {
         println!("-- {name}");
-        cargo(root, &["run", "--quiet", "--package", PACKAGE, "--example", name])?;
+        let mut example = Command::new(folder.join(name));
+        // One example shows a test that fails, and its message is enough.
+        example.current_dir(root).env("RUST_BACKTRACE", "0").stdin(Stdio::null());
+        let status = example.status().map_err(|error| format!("{name}: {error}"))?;
+        if !status.success() {
+            return Err(format!("example {name}: {status}"));
+        }
     }
     Ok(())
-}
-
-fn cargo(root: &Path, arguments: &[&str]) -> Result<(), String> {
-    let mut command = Command::new("cargo");
-    // One example shows a test that fails, and its message is enough.
-    command.args(arguments).current_dir(root).env("RUST_BACKTRACE", "0").stdin(Stdio::null());
-    let status = command.status().map_err(|error| format!("cargo: {error}"))?;
-    if status.success() { Ok(()) } else { Err(format!("`cargo {}` failed: {status}", arguments.join(" "))) }
 }
 
 fn names(tree: &Tree) -> Vec<&str> {

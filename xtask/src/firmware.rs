@@ -33,15 +33,16 @@ pub(crate) fn target(root: &Path) -> PathBuf {
 /// What `cargo xtask firmware` is asked for.
 pub(crate) fn run(root: &Path, arguments: &[&str]) -> Result<Outcome, String> {
     match arguments {
-        [] | ["--short"] => {
+        [] => {
             check_everything(root)?;
             budget::run(root, budget::Print::Table, &|_| true)
         }
         ["--json"] => budget::run(root, budget::Print::Json, &|_| true),
         ["--profile", profile] => budget::run(root, budget::Print::Table, &|name| name == *profile),
-        ["--run"] => proof::run(root),
+        ["--run"] => proof::run(root, false),
+        ["--run", "--short"] => proof::run(root, true),
         ["--functions", profile] => budget::functions(root, profile).map(Outcome::from),
-        _ => Err("firmware: [--short | --run | --json | --profile PROFILE | --functions PROFILE]".to_owned()),
+        _ => Err("firmware: [--run [--short] | --json | --profile PROFILE | --functions PROFILE]".to_owned()),
     }
 }
 

@@ -4,6 +4,7 @@
 //! dependencies, so it should be built first, fast and from the repository alone. The alternative, a TOML and a JSON
 //! crate behind it, would read manifests more generally than this repository writes them.
 
+mod built;
 mod capi;
 mod ci;
 mod codegen;
@@ -36,7 +37,7 @@ what this machine lacks.
   codegen [--check]  writes FORMAT.md and FORMAT-LAB.md from the sources, or says whether it is up to date
   readme [--quick] [DOCUMENT ..]
                      runs the commands of README.md and of the pages in docs/paths in a copy of the repository; with --quick
-                     it takes what was built for the tests in the place of releases, and runs README's tests not again
+                     it takes what was built for the tests in the place of releases, and runs neither tests nor examples again
   examples           runs the example programs
   package [--full]   packages every crate as for publishing, without a warning; with --full builds each package
   msrv               checks the workspace with the oldest compiler it names, where that is installed
@@ -56,7 +57,7 @@ what this machine lacks.
                      counts there what UBIFS, JFFS2 and nandu do to the same chip with the same work, and writes
                      docs/results/peers.md; a row is FILE_SYSTEM/WORKLOAD or one of both; --resume runs those that are not
                      there yet, --show none
-  firmware [--run | --json | --profile PROFILE | --functions PROFILE]
+  firmware [--run [--short] | --json | --profile PROFILE | --functions PROFILE]
                      builds the core crates for a microcontroller, measures code, memory, stack and instructions of
                      each profile, and fails beyond a limit; or only prints a line for each profile, or the largest functions of one;
                      or runs a store and files on an emulated Cortex-M4 and M7 through the SPI NAND driver, with power cuts
@@ -83,7 +84,7 @@ fn main() -> ExitCode {
         ["swarm", arguments @ ..] => swarm::run(&root, arguments).map(Outcome::from),
         ["firmware", arguments @ ..] => firmware::run(&root, arguments),
         ["guest", arguments @ ..] => guest::run(&root, arguments),
-        ["promises", arguments @ ..] => promises::run(&root, arguments).map(Outcome::from),
+        ["promises", arguments @ ..] => promises::run(&root, promises::Judge::Release, arguments).map(Outcome::from),
         ["capi", arguments @ ..] => capi::run(&root, arguments),
         _ => {
             eprint!("{USAGE}");

@@ -65,8 +65,8 @@ pub(crate) fn run(root: &Path, arguments: &[&str]) -> Result<(), String> {
     Ok(())
 }
 
-/// Checks the workspace, its examples included, with the oldest compiler that the manifest of the workspace names. Where that is not
-/// installed, it cannot run.
+/// Checks the workspace, its examples included, as a release with the oldest compiler that the manifest of the workspace names. Where that
+/// is not installed, it cannot run.
 pub(crate) fn oldest_compiler(root: &Path) -> Result<Outcome, String> {
     let manifest = root.join("Cargo.toml");
     let text = std::fs::read_to_string(&manifest).map_err(|error| format!("{}: {error}", manifest.display()))?;
@@ -80,7 +80,18 @@ pub(crate) fn oldest_compiler(root: &Path) -> Result<Outcome, String> {
     };
     print!("{}", String::from_utf8_lossy(&found.stdout));
     let status = Command::new("rustup")
-        .args(["run", version, "cargo", "check", "--workspace", "--lib", "--bins", "--examples", "--locked"])
+        .args([
+            "run",
+            version,
+            "cargo",
+            "check",
+            "--release",
+            "--workspace",
+            "--lib",
+            "--bins",
+            "--examples",
+            "--locked",
+        ])
         .current_dir(root)
         .env("CARGO_TARGET_DIR", target_directory(root).join("msrv"))
         // They would name the compiler that built this program.

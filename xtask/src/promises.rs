@@ -7,6 +7,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use crate::built::as_for_tests;
 use crate::firmware;
 use crate::tree::Tree;
 
@@ -24,6 +25,15 @@ const OF_FIRMWARE: [(&str, &str, f64); 6] = [
     ("put-instructions", "put_instructions", 1.0),
     ("get-instructions", "get_instructions", 1.0),
 ];
+
+/// Which judge measures: both find the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Judge {
+    /// The fast one.
+    Release,
+    /// The one that is there when the tests were built.
+    AsForTests,
+}
 
 /// What is asked for.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -59,13 +69,19 @@ impl Asked<'_> {
 }
 
 /// Measures each promise and prints the table; fails if one is not measured, or if one that is held is missed.
-pub(crate) fn run(root: &Path, arguments: &[&str]) -> Result<(), String> {
+pub(crate) fn run(root: &Path, judge: Judge, arguments: &[&str]) -> Result<(), String> {
     let asked = parse(arguments)?;
     let given = given(root, &asked)?;
-    let mut judge = Command::new("cargo");
-    judge.args(["run", "--quiet", "--release", "--package", "nandu-judge", "--bin", "nandu-judge", "--"]);
+    let mut judge = match judge {
+        Judge::Release => {
+            let mut cargo = Command::new("cargo");
+            cargo.args(["run", "--quiet", "--release", "--package", "nandu-judge", "--bin", "nandu-judge", "--"]);
+            cargo
+        }
+        Judge::AsForTests => Command::new(as_for_tests(root)?.join("nandu-judge")),
+    };
     judge.args(["promises.toml", "--given"]).args(arguments).current_dir(root).stdin(Stdio::piped());
-    let failed = |error: std::io::Error| format!("cargo: {error}");
+    let failed = |error: std::io::Error| format!("judge: {error}");
     let mut child = judge.spawn().map_err(failed)?;
     if let Some(mut input) = child.stdin.take() {
         // One that has ended already says why.

@@ -5,6 +5,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use crate::built::as_for_tests;
 use crate::outcome::Outcome;
 
 /// Lives of each kind of volume, each with some images, and damaged images.
@@ -42,8 +43,7 @@ pub(crate) fn run(root: &Path, arguments: &[&str]) -> Result<Outcome, String> {
         build(root, compiler, "fuzz.c", &folder.join(format!("fuzz-{compiler}")))?;
     }
     let is_measured = measure(root, &folder)?;
-    call(root, "cargo", &["build", "--quiet", "-p", "nandu-cli", "--bin", "nandu", "--example", "reader_images"])?;
-    let built = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from).join("debug");
+    let built = as_for_tests(root)?;
     let maker = built.join("examples/reader_images");
     call(root, &text(&maker), &[&text(&images), &lives.to_string(), &seed.to_string()])?;
     let reader = Reader {

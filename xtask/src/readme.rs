@@ -5,8 +5,8 @@
 //! document built it. Beside the copy there is room for a project of the reader's.
 //!
 //! The copy shares the build directory, and its files are as old as those that they were copied from. Cargo tells sources by their places in
-//! the repository and by their age, so nothing is built again that the repository has built. With `--quick` the tests have been run before: the
-//! commands take what was built for them, so that each `--release` is left out, and README's own tests are not run again.
+//! the repository and by their age, so nothing is built again that the repository has built. With `--quick` the tests and the examples have been run
+//! before: the commands take what was built for them, in the place of a release, and neither is run again.
 //!
 //! A comment on the line above a block, which only readers of the source see, makes an exception: `<!-- not run: REASON -->`, or
 //! `<!-- needs: cc mounts -->` with programs, files or the right to mount, without which the block is left out. Both are said aloud.
@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::SystemTime;
 
+use crate::built::as_for_tests;
 use crate::target_directory;
 use crate::tree::Tree;
 
@@ -60,18 +61,22 @@ impl Build {
         }
     }
 
-    /// The script as it is run.
-    fn script(self, script: &str) -> String {
-        match self {
-            Build::AsWritten => script.to_owned(),
-            Build::AsTests => script.split_inclusive('\n').map(without_release).collect(),
+    /// A line as it is run; `None` if that was done before.
+    fn line(self, line: &str) -> Option<String> {
+        match (self, line) {
+            (Build::AsTests, TEST_COMMAND | "cargo build --release") => None,
+            (Build::AsTests, _) if line.starts_with("cargo run -p nandu --example ") => None,
+            (Build::AsTests, _) => Some(line.replacen("cargo run --release -- ", "nandu ", 1)),
+            (Build::AsWritten, _) => Some(line.to_owned()),
         }
     }
-}
 
-/// A line without the option of cargo that asks for a release.
-fn without_release(line: &str) -> String {
-    if line.starts_with("cargo ") { line.replacen(" --release", "", 1) } else { line.to_owned() }
+    /// The script as it is run; `None` if nothing is left of it.
+    fn script(self, script: &str) -> Option<String> {
+        let left: String =
+            script.lines().filter_map(|line| self.line(line)).flat_map(|line| [line, "\n".to_owned()]).collect();
+        (!left.trim().is_empty()).then_some(left)
+    }
 }
 
 /// Runs the commands of these documents, of all if none is named; with `--quick` after the tests, which it does not run again.
@@ -79,13 +84,14 @@ pub(crate) fn run(root: &Path, arguments: &[&str]) -> Result<(), String> {
     let is_quick = arguments.contains(&QUICK);
     let documents: Vec<&str> = arguments.iter().copied().filter(|&argument| argument != QUICK).collect();
     if is_quick {
-        run_all(root, &documents, &[TEST_COMMAND], Build::AsTests)
+        as_for_tests(root)?;
+        run_all(root, &documents, Build::AsTests)
     } else {
-        run_all(root, &documents, &[], Build::AsWritten)
+        run_all(root, &documents, Build::AsWritten)
     }
 }
 
-fn run_all(root: &Path, chosen: &[&str], done: &[&str], build: Build) -> Result<(), String> {
+fn run_all(root: &Path, chosen: &[&str], build: Build) -> Result<(), String> {
     let tree = Tree::load(root)?;
     let target = target_directory(root);
     // Not below the build directory: cargo would take sources there for something that was built, and what it builds of them for fresh,
@@ -107,7 +113,7 @@ fn run_all(root: &Path, chosen: &[&str], done: &[&str], build: Build) -> Result<
     for document in all.into_iter().filter(|name| chosen.is_empty() || chosen.contains(name)) {
         mirror(&tree, root, &copy)?;
         println!("-- {document}");
-        run_document(tree.text(document).unwrap_or_default(), document, &copy, &target, done, build)?;
+        run_document(tree.text(document).unwrap_or_default(), document, &copy, &target, build)?;
     }
     Ok(())
 }
@@ -125,30 +131,23 @@ fn documents(tree: &Tree) -> Vec<&str> {
     std::iter::once(DOCUMENT).chain(pages).collect()
 }
 
-fn run_document(
-    text: &str,
-    document: &str,
-    copy: &Path,
-    target: &Path,
-    done: &[&str],
-    build: Build,
-) -> Result<(), String> {
+fn run_document(text: &str, document: &str, copy: &Path, target: &Path, build: Build) -> Result<(), String> {
     let blocks = commands(text).map_err(|error| format!("{document}: {error}"))?;
     if blocks.is_empty() {
         return Err(format!("{document} shows no command"));
     }
     let mut session = String::new();
     for block in &blocks {
-        for line in build.script(&block.script).lines() {
+        for line in block.script.lines() {
             session.push_str(&format!("printf '%s\\n' {}\n", quoted(&format!("$ {line}"))));
         }
         let lacking = block.needs.iter().find(|name| !is_there(name));
-        let said = match (&block.not_run, lacking, without(&block.script, done)) {
+        let said = match (&block.not_run, lacking, build.script(&block.script)) {
             (Some(reason), _, _) => format!("(not run: {reason})"),
             (None, Some(name), _) => format!("(skipped: this machine lacks {name})"),
             (None, None, None) => "(run before)".to_owned(),
             (None, None, Some(script)) => {
-                session.push_str(&build.script(&script));
+                session.push_str(&script);
                 continue;
             }
         };
@@ -227,12 +226,6 @@ fn commands(text: &str) -> Result<Vec<Block>, String> {
 /// What stands behind `word` in a comment that takes a line.
 fn comment<'a>(line: &'a str, word: &str) -> Option<&'a str> {
     line.strip_prefix("<!-- ")?.strip_suffix(" -->")?.strip_prefix(word)
-}
-
-/// The block without the lines in `done`; `None` if nothing is left to run.
-fn without(block: &str, done: &[&str]) -> Option<String> {
-    let left: String = block.lines().filter(|line| !done.contains(line)).flat_map(|line| [line, "\n"]).collect();
-    (!left.trim().is_empty()).then_some(left)
 }
 
 /// Makes `copy` hold the files of the tree, which stands at `root`, and nothing else. Each file is as old as there, so that cargo builds
@@ -328,7 +321,7 @@ mod tests {
     fn a_session_stops_at_the_first_command_that_fails_and_leaves_out_what_is_not_run() {
         let place = std::env::temp_dir().join(format!("nandu-xtask-session-{}", std::process::id()));
         fs::create_dir_all(&place).unwrap();
-        let run = |text: &str| run_document(text, "page", &place, &place, &["true before"], Build::AsWritten);
+        let run = |text: &str| run_document(text, "page", &place, &place, Build::AsWritten);
         let kept = run(
             "```sh\nword=\"it's\"\n```\n<!-- not run: it fails -->\n```sh\nfalse\n```\n```sh\ntest \"$word\" = \"it's\"\n```\n",
         );
@@ -348,13 +341,6 @@ mod tests {
     }
 
     #[test]
-    fn a_command_already_run_is_left_out_only_if_it_is_the_same() {
-        assert_eq!(without("cargo test\n", &["cargo test"]), None);
-        assert_eq!(without("a\ncargo test\n", &["cargo test"]).as_deref(), Some("a\n"));
-        assert_eq!(without("cargo test --all\n", &["cargo test"]).as_deref(), Some("cargo test --all\n"));
-    }
-
-    #[test]
     fn a_mirror_holds_what_the_tree_holds_and_nothing_else() {
         let place = std::env::temp_dir().join(format!("nandu-xtask-mirror-{}", std::process::id()));
         let (root, copy) = (place.join("root"), place.join("copy"));
@@ -371,9 +357,11 @@ mod tests {
     }
 
     #[test]
-    fn where_what_the_tests_built_is_taken_no_command_of_cargo_builds_a_release() {
-        let script = "cargo run --release -- tour --release\nother --release\n";
-        assert_eq!(Build::AsWritten.script(script), script);
-        assert_eq!(Build::AsTests.script(script), "cargo run -- tour --release\nother --release\n");
+    fn where_what_the_tests_built_is_taken_nothing_is_built_or_run_again() {
+        let script = "cargo run --release -- tour --release\ncargo build --release\ncargo run -p nandu --example records\ncargo test --workspace\n";
+        assert_eq!(Build::AsWritten.script(script).as_deref(), Some(script));
+        assert_eq!(Build::AsTests.script(script).as_deref(), Some("nandu tour --release\n"));
+        assert_eq!(Build::AsTests.script("cargo test --workspace\n"), None);
+        assert_eq!(Build::AsTests.script("cargo test\n").as_deref(), Some("cargo test\n"));
     }
 }

@@ -11,7 +11,7 @@ use crate::part::{self, Chip, ChipError};
 const OPTIONS: Options = Options { open_max: 8, ..Options::DEFAULT };
 
 /// Cuts of the file system's power.
-const CUTS: u32 = 120;
+const CUTS: u32 = if cfg!(feature = "short") { 24 } else { 120 };
 
 /// Files while the power is cut.
 const FILES: usize = 12;

@@ -17,7 +17,7 @@ const OPTIONS: Options = Options { cache_size: 4096, ..Options::DEFAULT };
 const RECORDS: u32 = 1_000;
 
 /// Cuts of the store's power.
-const CUTS: u32 = 200;
+const CUTS: u32 = if cfg!(feature = "short") { 40 } else { 200 };
 
 /// Keys while the power is cut.
 const KEYS: u32 = 100;

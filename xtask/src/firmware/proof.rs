@@ -29,10 +29,10 @@ const ROWS: [(&str, &str); 10] = [
 /// Whose memory is added up to RAM.
 const USES: [&str; 2] = ["store", "files"];
 
-/// Builds the program, runs it on both cores and prints what it took.
-pub(super) fn run(root: &Path) -> Result<Outcome, String> {
+/// Builds the program, runs it on both cores and prints what it took. The short form has a fifth of the cuts.
+pub(super) fn run(root: &Path, is_short: bool) -> Result<Outcome, String> {
     let start = Instant::now();
-    let program = build(root)?;
+    let program = build(root, is_short)?;
     let sizes = output(Command::new("size").args(["-A", "-d"]).arg(&program))?;
     println!("{TARGET}: {} bytes of code and constants, with the program and its part", linked_size(&sizes));
     println!("  functions by crate: {}", crates_of(&program)?);
@@ -50,12 +50,13 @@ pub(super) fn run(root: &Path) -> Result<Outcome, String> {
     Ok(Outcome::Ran)
 }
 
-fn build(root: &Path) -> Result<std::path::PathBuf, String> {
+fn build(root: &Path, is_short: bool) -> Result<std::path::PathBuf, String> {
     let folder = root.join("firmware");
     let target = target(root);
     let mut command = toolchain(&folder)?;
     command
         .args(["build", "--quiet", "--release", "--locked", "--target", TARGET, "--package", "nandu-proof"])
+        .args(if is_short { &["--features", "short"][..] } else { &[] })
         .current_dir(&folder)
         .env("CARGO_TARGET_DIR", &target);
     let status = command.status().map_err(|error| format!("cargo: {error}"))?;

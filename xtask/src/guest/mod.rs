@@ -48,7 +48,7 @@ fn prove(root: &Path, form: Form) -> Result<Outcome, String> {
         return cannot_run(why);
     }
     table.add("the guest's parts fetched", "ok");
-    let program = build(root, "debug")?;
+    let program = crate::built::as_for_tests(root)?.join("nandu");
     table.add("nandu built", "ok");
     let share = crate::target_directory(root).join("guest");
     let fail = |error: std::io::Error| format!("{}: {error}", share.display());
@@ -82,17 +82,6 @@ fn lacking(boot: &Path) -> Result<Option<String>, String> {
     }
     let fetched = output(Command::new(boot).arg("setup"));
     Ok(fetched.err().map(|why| format!("the guest could not be fetched: {why}")))
-}
-
-/// Builds the command, with the profile whose folder this is.
-fn build(root: &Path, folder: &str) -> Result<PathBuf, String> {
-    let mut build = Command::new("cargo");
-    build.current_dir(root).args(["build", "--quiet", "--package", "nandu-cli"]);
-    if folder == "release" {
-        build.arg("--release");
-    }
-    succeed(&mut build)?;
-    Ok(crate::target_directory(root).join(folder).join("nandu"))
 }
 
 /// Makes the folder that the guest shares anew, and puts the program there without what a debugger would want, which is most of it and

@@ -138,10 +138,22 @@ fn file_of(folder: &Path, row: &str) -> PathBuf {
 
 /// Boots the guest, and keeps what each row came to once it is done.
 fn boot_with(root: &Path, boot: &Path, folder: &Path, rows: &[String]) -> Result<(), String> {
-    let program = super::build(root, "release")?;
     let mut build = Command::new("cargo");
-    build.current_dir(root).args(["build", "--quiet", "--release", "--package", "nandu-bench", "--bin", "nandu-work"]);
-    super::succeed(&mut build)?;
+    let words = [
+        "build",
+        "--quiet",
+        "--release",
+        "-p",
+        "nandu-cli",
+        "-p",
+        "nandu-bench",
+        "--bin",
+        "nandu",
+        "--bin",
+        "nandu-work",
+    ];
+    super::succeed(build.current_dir(root).args(words))?;
+    let program = crate::target_directory(root).join("release/nandu");
     // Several guests may run beside each other.
     let share = crate::target_directory(root).join(format!("guest-{}", std::process::id()));
     let small = super::shared_with(&share, &program)?;
