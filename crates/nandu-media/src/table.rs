@@ -57,7 +57,7 @@ impl BlockState {
 ///  0..18  erase_count  erases so far; stays at its highest value
 ///     18  mlc          1: two bits a cell, in a volume with streams that use them; only in raw blocks, and in ready ones
 ///                      that were erased for such a stream
-///     19  bare         1: holds pages without header; only in open, full, suspect and failing blocks
+///     19  raw          1: holds pages without header; only in open, full, suspect and failing blocks
 /// 20..23  state        0 free, 1 ready, 2 open, 3 full, 4 suspect, 5 failing, 6 bad, 7 anchor
 ///     23  inexact      1: fewer pages may be needed than `live` says, even when the volume was unmounted
 /// 24..32  live         upper bound of the pages that are needed, in 255ths of the pages in a block, rounded up

@@ -12,12 +12,12 @@ mod targets;
 fn a_damaged_image_never_panics_and_never_takes_long() {
     let mut random = ChaCha8Rng::seed_from_u64(1);
     let mut opened = 0;
-    for _ in 0..20_000 {
+    for _ in 0..8_000 {
         let mut bytes = vec![0; 1 + 5 * random.random_range(1..6)];
         random.fill(&mut bytes[..]);
         opened += u32::from(targets::hostile_image(&bytes));
     }
-    assert!(opened > 2_000, "{opened} images were opened: the damage is too heavy to try anything");
+    assert!(opened > 800, "{opened} images were opened: the damage is too heavy to try anything");
 }
 
 #[test]

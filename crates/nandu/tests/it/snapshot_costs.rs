@@ -187,7 +187,7 @@ fn live(life: Life) -> Seen {
 
 /// How many lives are lived.
 fn lives() -> u64 {
-    std::env::var("NANDU_SNAPSHOT_LIVES").ok().and_then(|count| count.parse().ok()).unwrap_or(200)
+    std::env::var("NANDU_SNAPSHOT_LIVES").ok().and_then(|count| count.parse().ok()).unwrap_or(70)
 }
 
 fn random_life(seed: u64) -> Life {
