@@ -17,9 +17,9 @@ fn every_experiment_is_listed_and_one_is_run_by_its_name() {
     let all: Vec<&str> = nandu_bench::experiments::all().map(|experiment| experiment.name).collect();
     assert_eq!(listed, all);
     assert!(all.len() > 30, "{all:?}");
-    let figures = lines(&["run", "core/mount", "--small", "--json"]);
+    let figures = lines(&["run", "paper/mutree-table1", "--small", "--json"]);
     assert!(!figures.is_empty());
-    assert!(figures.iter().all(|figure| figure["experiment"] == "core/mount"), "{figures:?}");
+    assert!(figures.iter().all(|figure| figure["experiment"] == "paper/mutree-table1"), "{figures:?}");
 }
 
 /// Runs an experiment, and makes the pages anew with nothing to run.
