@@ -510,8 +510,9 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
     ///
     /// As [`unmount`](Store::unmount).
     pub fn unmount_in(place: &mut Option<Self>) -> Result<(), Error<N::Error>> {
-        let Some(store) = place.take() else { return Ok(()) };
-        store.unmount().map(drop)
+        let left = place.as_mut().map_or(Ok(()), |store| store.engine.unmount_here());
+        *place = None;
+        Ok(left?)
     }
 
     /// Gives the chip back as it is, as if the power had gone: nothing that was durable is lost, and the next
