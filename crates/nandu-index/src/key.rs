@@ -42,6 +42,18 @@ impl KeyBuf {
         true
     }
 
+    /// Adds bytes at the beginning. Returns false, and adds none, if the key would become too long.
+    pub fn prepend(&mut self, more: &[u8]) -> bool {
+        let len = self.len as usize;
+        if len + more.len() > KEY_SIZE_MAX {
+            return false;
+        }
+        self.bytes.copy_within(..len, more.len());
+        self.bytes[..more.len()].copy_from_slice(more);
+        self.len = (len + more.len()) as u8;
+        true
+    }
+
     /// Keeps the first bytes of the key, at most this many.
     pub fn truncate(&mut self, size: usize) {
         self.len = size.min(self.len.into()) as u8;
@@ -84,5 +96,8 @@ mod tests {
         assert!(!key.append(&[1]));
         assert_eq!(key.as_slice().len(), KEY_SIZE_MAX);
         assert_eq!(KeyBuf::new(&[0; KEY_SIZE_MAX + 1]), None);
+        key.truncate(KEY_SIZE_MAX - 2);
+        assert!(!key.prepend(&[1; 3]) && key.prepend(&[1, 2]));
+        assert_eq!((key.as_slice().len(), &key.as_slice()[..3]), (KEY_SIZE_MAX, &[1, 2, 7][..]));
     }
 }

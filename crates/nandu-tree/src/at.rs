@@ -7,16 +7,15 @@ use nandu_cells::Cells;
 use nandu_index::{Direction, Entry, KeyBuf};
 use nandu_nand::Nand;
 
-use crate::check::check_key;
+use crate::check::{check_bound, check_key};
 use crate::cursor::Cursor;
 use crate::error::{EngineError, Outcome};
 use crate::keeper::Keeper;
 use crate::lookup::{copy, entry, lend, nearest};
-use crate::numbers::Numbered;
-use crate::reserved::{NOTHING, kept_key, user_key};
+use crate::reserved::user_key;
 use crate::shape::TreeShape;
 use crate::snapshots::{count, nearest_kept};
-use crate::standing::value_of;
+use crate::standing::find_kept;
 
 /// An engine as it was when a snapshot was taken, see [`Engine::at`](crate::Engine::at). Each call says [`EngineError::NoSnapshot`] if it was released.
 pub struct At<'e, 'm, N: Nand, C> {
@@ -30,20 +29,17 @@ impl<N: Nand, C> fmt::Debug for At<'_, '_, N, C> {
     }
 }
 
-/// Where the entries of a snapshot stand that come next: in records that snapshots kept, and among those of now.
+/// The keys of the entries of a snapshot that come next: in records that snapshots kept, and among those of now. Each may be missing.
 struct NextEntries {
-    kept: Option<KeyBuf>,
-    now: Option<KeyBuf>,
+    kept: KeyBuf,
+    has_kept: bool,
+    now: KeyBuf,
+    has_now: bool,
 }
 
 impl<'e, 'm, N: Nand, C: Cells> At<'e, 'm, N, C> {
     pub(crate) fn new(keeper: &'e mut Keeper<'m, N, C>, number: u32) -> Self {
         At { keeper, number }
-    }
-
-    /// Snapshots from this one on.
-    fn younger(&self) -> impl Iterator<Item = Numbered> + use<N, C> {
-        self.keeper.values().snapshots().from(self.number)
     }
 
     fn shape(&self) -> &TreeShape<C> {
@@ -57,16 +53,17 @@ impl<'e, 'm, N: Nand, C: Cells> At<'e, 'm, N, C> {
         }
     }
 
-    /// The key of the record that says what stood at a key, which is that one itself if nothing was kept of it; `None` if nothing stood there. Searches for a record of each snapshot from this one on.
-    fn record(&mut self, key: &[u8]) -> Outcome<Option<KeyBuf>, N> {
+    /// Copies the key of the record that says what stood at a key, which is that one itself if nothing was kept of it. Returns whether something stood there. Searches for a record of each snapshot from this one on.
+    fn record(&mut self, key: &[u8], record: &mut KeyBuf) -> Outcome<bool, N> {
         debug_assert!(self.shape().may_be_given(key), "a key of a user");
-        for snapshot in self.younger() {
-            let kept = kept_key(snapshot.slot, key);
-            if let Some(value) = value_of(self.keeper, kept.as_slice())? {
-                return Ok((value != NOTHING).then_some(kept));
-            }
-        }
-        Ok(KeyBuf::new(key))
+        Ok(find_kept(self.keeper, (self.number, key), record)?.unwrap_or_else(|| record.set(key)))
+    }
+
+    /// The same of a key that a user asks for.
+    fn find(&mut self, key: &[u8], record: &mut KeyBuf) -> Outcome<bool, N> {
+        self.check()?;
+        check_key(self.shape(), key)?;
+        self.record(key, record)
     }
 
     /// As [`Engine::get`](crate::Engine::get).
@@ -75,12 +72,7 @@ impl<'e, 'm, N: Nand, C: Cells> At<'e, 'm, N, C> {
     ///
     /// [`EngineError::NoSnapshot`]; as [`Engine::get`](crate::Engine::get).
     pub fn get(&mut self, key: &[u8]) -> Outcome<Option<&[u8]>, N> {
-        self.check()?;
-        check_key(self.shape(), key)?;
-        match self.record(key)? {
-            Some(record) => lend(self.keeper, record.as_slice()),
-            None => Ok(None),
-        }
+        At::new(self.keeper, self.number).into_value(key)
     }
 
     /// The same, lent for as long as the engine is.
@@ -89,12 +81,8 @@ impl<'e, 'm, N: Nand, C: Cells> At<'e, 'm, N, C> {
     ///
     /// As [`At::get`].
     pub fn into_value(mut self, key: &[u8]) -> Outcome<Option<&'e [u8]>, N> {
-        self.check()?;
-        check_key(self.shape(), key)?;
-        match self.record(key)? {
-            Some(record) => lend(self.keeper, record.as_slice()),
-            None => Ok(None),
-        }
+        let mut record = KeyBuf::EMPTY;
+        if self.find(key, &mut record)? { lend(self.keeper, record.as_slice()) } else { Ok(None) }
     }
 
     /// As [`Engine::read`](crate::Engine::read).
@@ -103,12 +91,8 @@ impl<'e, 'm, N: Nand, C: Cells> At<'e, 'm, N, C> {
     ///
     /// [`EngineError::NoSnapshot`]; as [`Engine::read`](crate::Engine::read).
     pub fn read(&mut self, key: &[u8], offset: usize, out: &mut [u8]) -> Outcome<Option<usize>, N> {
-        self.check()?;
-        check_key(self.shape(), key)?;
-        match self.record(key)? {
-            Some(record) => copy(self.keeper, (record.as_slice(), offset), out),
-            None => Ok(None),
-        }
+        let mut record = KeyBuf::EMPTY;
+        if self.find(key, &mut record)? { copy(self.keeper, (record.as_slice(), offset), out) } else { Ok(None) }
     }
 
     /// Entries that there were. Reads what a get does.
@@ -133,46 +117,55 @@ impl<'e, 'm, N: Nand, C: Cells> At<'e, 'm, N, C> {
         direction: Direction,
         mut visit: impl FnMut(Entry<'_>) -> ControlFlow<()>,
     ) -> Outcome<(), N> {
+        self.range_by((from, to, direction), &mut visit)
+    }
+
+    fn range_by(
+        &mut self,
+        (from, to, direction): (Bound<&[u8]>, Bound<&[u8]>, Direction),
+        visit: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>,
+    ) -> Outcome<(), N> {
         self.check()?;
-        for bound in [from, to] {
-            if let Bound::Included(key) | Bound::Excluded(key) = bound {
-                check_key(self.shape(), key)?;
-            }
-        }
+        check_bound(self.shape(), from)?;
+        check_bound(self.shape(), to)?;
         let is_forward = direction == Direction::Forward;
         let (begin, end) = if is_forward { (from, to) } else { (to, from) };
-        let mut next_entries = self.next_entries(begin, direction)?;
-        while let Some(key) = next_entries.first(is_forward, end) {
-            if let Some(record) = self.record(key.as_slice())?
-                && let Some(entry) = self.entry(record)?
+        let (mut next_entries, mut key, mut record) = (NextEntries::NONE, KeyBuf::EMPTY, KeyBuf::EMPTY);
+        self.find_next(&mut next_entries, begin, direction)?;
+        while next_entries.first(is_forward, end, &mut key) {
+            if self.record(key.as_slice(), &mut record)?
+                && let Some(entry) = self.entry(record.as_slice())?
                 && visit(entry).is_break()
             {
                 break;
             }
             let behind = Bound::Excluded(key.as_slice());
-            debug_assert!(next_entries.kept == Some(key) || next_entries.now == Some(key), "it came from one of both");
-            if next_entries.kept == Some(key) {
-                next_entries.kept = self.nearest_kept(behind, direction)?;
+            let (is_kept, is_now) =
+                (next_entries.has_kept && next_entries.kept == key, next_entries.has_now && next_entries.now == key);
+            debug_assert!(is_kept || is_now, "it came from one of both");
+            if is_kept {
+                next_entries.has_kept = self.nearest_kept(behind, direction, &mut next_entries.kept)?;
             }
-            if next_entries.now == Some(key) {
-                next_entries.now = nearest(self.keeper, behind, direction)?;
+            if is_now {
+                next_entries.has_now = nearest(self.keeper, (behind, direction), &mut next_entries.now)?;
             }
         }
         Ok(())
     }
 
-    /// The nearest key, from a bound on, of which this snapshot or one behind it kept what stood there.
-    fn nearest_kept(&mut self, bound: Bound<&[u8]>, direction: Direction) -> Outcome<Option<KeyBuf>, N> {
-        let mut nearest: Option<KeyBuf> = None;
-        for snapshot in self.younger() {
-            let Some(found) = nearest_kept(self.keeper, snapshot.slot, (bound, direction))? else { continue };
-            let key = user_key(found.as_slice());
-            let is_nearer = |other: &KeyBuf| (key < other.as_slice()) == (direction == Direction::Forward);
-            if nearest.as_ref().is_none_or(is_nearer) {
-                nearest = KeyBuf::new(key);
+    /// Copies the nearest key, from a bound on, of which this snapshot or one behind it kept what stood there. Returns whether there is one.
+    fn nearest_kept(&mut self, bound: Bound<&[u8]>, direction: Direction, nearest: &mut KeyBuf) -> Outcome<bool, N> {
+        let (mut found, mut is_found, mut behind) = (KeyBuf::EMPTY, false, 0);
+        while let Some(slot) = self.keeper.values().snapshots().slot_from(self.number, behind) {
+            behind += 1;
+            if nearest_kept(self.keeper, slot, (bound, direction), &mut found)? {
+                let key = user_key(found.as_slice());
+                if !is_found || (key < nearest.as_slice()) == (direction == Direction::Forward) {
+                    is_found = nearest.set(key);
+                }
             }
         }
-        Ok(nearest)
+        Ok(is_found)
     }
 
     /// The entry above a cursor, which goes behind it; `None` at the end.
@@ -181,11 +174,7 @@ impl<'e, 'm, N: Nand, C: Cells> At<'e, 'm, N, C> {
     ///
     /// As [`At::range`].
     pub fn next(&mut self, cursor: &mut Cursor) -> Outcome<Option<Entry<'_>>, N> {
-        let Some(bound) = cursor.bound_above() else { return Ok(None) };
-        let Some((key, record)) = self.nearest(bound, Direction::Forward)? else { return Ok(None) };
-        let entry = self.entry(record)?;
-        cursor.go_above(key);
-        Ok(entry)
+        self.step(cursor, Direction::Forward)
     }
 
     /// The entry below a cursor, which goes before it; `None` at the beginning.
@@ -194,59 +183,58 @@ impl<'e, 'm, N: Nand, C: Cells> At<'e, 'm, N, C> {
     ///
     /// As [`At::range`].
     pub fn previous(&mut self, cursor: &mut Cursor) -> Outcome<Option<Entry<'_>>, N> {
-        let Some(bound) = cursor.bound_below() else { return Ok(None) };
-        let Some((key, record)) = self.nearest(bound, Direction::Backward)? else { return Ok(None) };
-        let entry = self.entry(record)?;
-        cursor.go_below(key);
-        Ok(entry)
+        self.step(cursor, Direction::Backward)
     }
 
-    /// The key nearest to a bound, and that of the record that says what stood there.
-    fn nearest(&mut self, bound: Bound<&[u8]>, direction: Direction) -> Outcome<Option<(KeyBuf, KeyBuf)>, N> {
+    fn step(&mut self, cursor: &mut Cursor, direction: Direction) -> Outcome<Option<Entry<'_>>, N> {
+        let Some(bound) = cursor.bound(direction) else { return Ok(None) };
         self.check()?;
-        if let Bound::Included(key) | Bound::Excluded(key) = bound {
-            check_key(self.shape(), key)?;
-        }
-        let mut last: Option<KeyBuf> = None;
-        loop {
-            let from = last.as_ref().map_or(bound, |key| Bound::Excluded(key.as_slice()));
-            let next_entries = self.next_entries(from, direction)?;
-            let Some(key) = next_entries.first(direction == Direction::Forward, Bound::Unbounded) else {
-                return Ok(None);
-            };
-            debug_assert!(last.is_none_or(|last| last != key), "it goes on");
-            if let Some(record) = self.record(key.as_slice())? {
-                return Ok(Some((key, record)));
+        check_bound(self.shape(), bound)?;
+        let (mut next_entries, mut key, mut record) = (NextEntries::NONE, KeyBuf::EMPTY, KeyBuf::EMPTY);
+        self.find_next(&mut next_entries, bound, direction)?;
+        while next_entries.first(direction == Direction::Forward, Bound::Unbounded, &mut key) {
+            if self.record(key.as_slice(), &mut record)? {
+                cursor.go_past(&key, direction);
+                return self.entry(record.as_slice());
             }
-            last = Some(key);
+            self.find_next(&mut next_entries, Bound::Excluded(key.as_slice()), direction)?;
         }
+        Ok(None)
     }
 
-    fn next_entries(&mut self, from: Bound<&[u8]>, direction: Direction) -> Outcome<NextEntries, N> {
-        Ok(NextEntries { kept: self.nearest_kept(from, direction)?, now: nearest(self.keeper, from, direction)? })
+    fn find_next(
+        &mut self,
+        next_entries: &mut NextEntries,
+        from: Bound<&[u8]>,
+        direction: Direction,
+    ) -> Outcome<(), N> {
+        next_entries.has_kept = self.nearest_kept(from, direction, &mut next_entries.kept)?;
+        next_entries.has_now = nearest(self.keeper, (from, direction), &mut next_entries.now)?;
+        Ok(())
     }
 
     /// The entry that a record tells of.
-    fn entry(&mut self, record: KeyBuf) -> Outcome<Option<Entry<'_>>, N> {
+    fn entry(&mut self, record: &[u8]) -> Outcome<Option<Entry<'_>>, N> {
         let entry = entry(self.keeper, record)?;
-        debug_assert!(entry.as_ref().is_none_or(|entry| entry.key == record.as_slice()), "the entry of that record");
+        debug_assert!(entry.as_ref().is_none_or(|entry| entry.key == record), "the entry of that record");
         Ok(entry.map(|entry| Entry { key: user_key(entry.key), ..entry }))
     }
 }
 
 impl NextEntries {
-    /// The key that comes first, if it is not past an end.
-    fn first(&self, is_forward: bool, end: Bound<&[u8]>) -> Option<KeyBuf> {
-        let first = match (self.kept, self.now) {
-            (Some(kept), Some(now)) if (kept.as_slice() < now.as_slice()) == is_forward => Some(kept),
-            (kept, now) => now.or(kept),
-        }?;
-        let order = |end: &[u8]| if is_forward { first.as_slice().cmp(end) } else { end.cmp(first.as_slice()) };
+    const NONE: NextEntries = NextEntries { kept: KeyBuf::EMPTY, has_kept: false, now: KeyBuf::EMPTY, has_now: false };
+
+    /// Copies the key that comes first. Returns whether there is one that is not past an end.
+    fn first(&self, is_forward: bool, end: Bound<&[u8]>, first: &mut KeyBuf) -> bool {
+        let (kept, now) = (self.kept.as_slice(), self.now.as_slice());
+        let is_kept = self.has_kept && (!self.has_now || kept != now && (kept < now) == is_forward);
+        let key = if is_kept { kept } else { now };
+        let order = |end: &[u8]| if is_forward { key.cmp(end) } else { end.cmp(key) };
         let is_in = match end {
             Bound::Included(end) => order(end).is_le(),
             Bound::Excluded(end) => order(end).is_lt(),
             Bound::Unbounded => true,
         };
-        is_in.then_some(first)
+        (is_kept || self.has_now) && is_in && first.set(key)
     }
 }

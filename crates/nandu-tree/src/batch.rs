@@ -3,6 +3,8 @@
 //! A batch goes on in the buffers while its keys belong to the same leaf, and programs one page for each leaf, with the path above it. Only the last page is
 //! the commit: whatever the power does, the root before or the root after is found.
 
+use core::ops::Range;
+
 use nandu_cells::Cells;
 use nandu_index::{Edit, KeyBuf};
 use nandu_nand::Nand;
@@ -10,45 +12,40 @@ use nandu_nand::Nand;
 use crate::commit::write;
 use crate::descend::{descend, leaf_in, look};
 use crate::edit::{delete, make_room, put};
-use crate::error::{BESIDE_MAX, Outcome};
+use crate::edits::Edits;
+use crate::error::Outcome;
 use crate::fit::{inner_splits_max, splits_by};
+use crate::path::Path;
 use crate::slots::{Growth, Put, Seek};
 use crate::split::join;
 use crate::tree::Tree;
 use crate::writer::{Change, Pen};
 
-/// Calls with a change and those that go with it, none of which is of its key, in the order of their keys.
-pub(crate) fn with_beside<'e, T>(one: Edit<'e>, beside: &[Edit<'e>], call: impl FnOnce(&[Edit<'e>]) -> T) -> T {
-    let mut edits = [one; BESIDE_MAX + 1];
-    let at = beside.partition_point(|edit| edit.key < one.key);
-    debug_assert!(beside.get(at).is_none_or(|edit| edit.key != one.key), "keys ascend");
-    edits[..at].copy_from_slice(&beside[..at]);
-    edits[at + 1..=beside.len()].copy_from_slice(&beside[at..]);
-    call(&edits[..=beside.len()])
+/// These changes from an index on that concern the leaf which the path leads to, as the first of them does.
+pub(crate) fn of_leaf<C: Cells>(path: &Path<'_, C>, edits: &Edits<'_>, from: usize) -> Range<usize> {
+    let mut fence = KeyBuf::EMPTY;
+    match path.fence(0, true, &mut fence) {
+        // Separators that do not ascend are damage, and no reason to stay.
+        true => from..from + edits.count_below(from, fence.as_slice()).max(1),
+        false => from..edits.len(),
+    }
 }
 
 /// What a batch appends, about: pages, and how many of these make the tree grow. Reads the leaves that are not in memory.
-pub(crate) fn measure<N: Nand, C: Cells>(tree: &mut Tree<'_, N, C>, edits: &[Edit<'_>]) -> Outcome<(u32, u32), N> {
-    let (mut pages, mut grows) = (0, 0);
-    let mut rest = edits;
-    let mut fence = KeyBuf::EMPTY;
-    while let Some(first) = rest.first() {
+pub(crate) fn measure<N: Nand, C: Cells>(tree: &mut Tree<'_, N, C>, edits: &Edits<'_>) -> Outcome<(u32, u32), N> {
+    let (mut pages, mut grows, mut at) = (0, 0, 0);
+    while let Some(first) = edits.get(at) {
         descend(tree, Seek::At(first.key), 1)?;
-        let count = match tree.path.fence(0, true, &mut fence) {
-            true => rest.partition_point(|edit| edit.key < fence.as_slice()),
-            false => rest.len(),
-        };
-        // Separators that do not ascend are damage, and no reason to stay.
-        let (here, others) = rest.split_at(count.max(1));
-        rest = others;
+        let here = of_leaf(&tree.path, edits, at);
+        at = here.end;
         let page = tree.path.child(0);
         let place = leaf_in(tree, page)?;
-        let splits = splits_by(&tree.path, look(tree, &place), here.iter().copied());
+        let splits = splits_by(&tree.path, look(tree, &place), edits.part(here));
         pages += 1 + 2 * splits;
         grows += 2 * splits;
     }
     let splits = if grows > 0 { inner_splits_max(&tree.path) + 1 } else { 0 };
-    debug_assert!(pages > 0 || edits.is_empty(), "each edit belongs to a leaf");
+    debug_assert!(pages > 0 || edits.len() == 0, "each edit belongs to a leaf");
     Ok((pages + splits + 1, grows + splits))
 }
 

@@ -12,8 +12,8 @@ use nandu_index::Edit;
 use nandu_log::{Claim, LogError};
 use nandu_nand::Nand;
 
-use crate::batch::with_beside;
 use crate::division::blob_head;
+use crate::edits::Edits;
 use crate::error::{EngineError, Outcome};
 use crate::keeper::{CLAIMS_MAX, DEATHS, Keeper};
 use crate::list::{blob_size, members_left};
@@ -35,24 +35,23 @@ pub(crate) fn put_blob<N: Nand, C: Cells>(
         return Ok(false);
     }
     let head = blob_head(bytes.len(), raw_check(bytes));
-    with_beside(Edit { key, value: Some(&head) }, beside, |edits| {
-        let Some(change) = claim(keeper, edits, blob_size(bytes.len()))? else { return Ok(false) };
-        // All this was read before. If it cannot be read again, nothing more is made durable.
-        edits.iter().try_for_each(|edit| set(keeper, (edits, edit))).inspect_err(|_| keeper.breaks(true))?;
-        keeper.count(true, (0, 0));
-        let group = keeper.waiting().changes.unsynced();
-        debug_assert!(group > 0, "what names the value is to be made durable");
-        keeper.conclude_with(change, Ok(()), bytes)?;
-        keeper.parts().0.path.stats_mut().blobs += 1;
-        relieve(keeper, group, RELIEVED_MAX)?;
-        Ok(true)
-    })
+    let edits = Edits::beside(Edit { key, value: Some(&head) }, beside);
+    let Some(change) = claim(keeper, &edits, blob_size(bytes.len()))? else { return Ok(false) };
+    // All this was read before. If it cannot be read again, nothing more is made durable.
+    edits.iter().try_for_each(|edit| set(keeper, (&edits, &edit))).inspect_err(|_| keeper.breaks(true))?;
+    keeper.count(true, (0, 0));
+    let group = keeper.waiting().changes.unsynced();
+    debug_assert!(group > 0, "what names the value is to be made durable");
+    keeper.conclude_with(change, Ok(()), bytes)?;
+    keeper.parts().0.path.stats_mut().blobs += 1;
+    relieve(keeper, group, RELIEVED_MAX)?;
+    Ok(true)
 }
 
 /// Room for a commit that lists these changes beside so many bytes. `None` if that cannot be. What was done for it is done.
 fn claim<N: Nand, C: Cells>(
     keeper: &mut Keeper<'_, N, C>,
-    edits: &[Edit<'_>],
+    edits: &Edits<'_>,
     size: usize,
 ) -> Outcome<Option<Change>, N> {
     let need = Need { want: Claim::Grow, pages: 1, live: 1, deaths: DEATHS + edits.len() };

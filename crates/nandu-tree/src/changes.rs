@@ -22,6 +22,7 @@ use nandu_media::features::GROUP;
 use nandu_media::tree::{CellFormat, Malformed};
 
 use crate::division::{name_raw, names_own_page, set_number};
+use crate::edits::Edits;
 
 /// In place of a member's slot: no commit lists the change yet.
 pub(crate) const UNSYNCED: u8 = 15;
@@ -157,7 +158,7 @@ impl<'m> Changes<'m> {
     }
 
     /// Bytes of memory that a change takes.
-    pub(crate) fn memory_size(&self, edit: &Edit<'_>) -> usize {
+    fn memory_size(&self, edit: &Edit<'_>) -> usize {
         let value_size = edit.value.map_or(0, <[u8]>::len);
         match self.is_fixed() {
             true => self.stride(),
@@ -177,6 +178,11 @@ impl<'m> Changes<'m> {
     pub(crate) fn listing(&self, key: &[u8]) -> usize {
         let found = self.find(key).ok().filter(|&index| !self.is_unsynced(index..index + 1));
         found.map_or(0, |index| self.list_size(&self.edit(index)))
+    }
+
+    /// The same of several, and bytes that they take in a list.
+    pub(crate) fn sizes(&self, edits: &Edits<'_>) -> (usize, usize) {
+        edits.iter().fold((0, 0), |sum, edit| (sum.0 + self.memory_size(&edit), sum.1 + self.list_size(&edit)))
     }
 
     /// Bytes that a change takes in a list.
@@ -232,11 +238,11 @@ impl<'m> Changes<'m> {
     }
 
     /// Changes that are merged with what is under way; these are put at once, in the order of their keys.
-    pub(crate) fn merged<'e>(&'e self, at_once: &'e [Edit<'e>]) -> impl Iterator<Item = Edit<'e>> {
+    pub(crate) fn merged<'e>(&'e self, at_once: &'e Edits<'e>) -> impl Iterator<Item = Edit<'e>> {
         let edit = move |index| {
             let edit = self.edit(index);
-            let put = at_once.binary_search_by(|it| it.key.cmp(edit.key)).ok().filter(|_| is_at_once(self.tag(index)));
-            put.map_or(edit, |at| at_once[at])
+            let put = if is_at_once(self.tag(index)) { at_once.find(edit.key) } else { None };
+            put.unwrap_or(edit)
         };
         (0..self.len()).filter(|&index| self.tag(index) & MERGED != 0).map(edit)
     }

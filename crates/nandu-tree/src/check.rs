@@ -1,6 +1,7 @@
 //! Whether changes are such that a tree takes them. Nothing is read.
 
 use core::error::Error;
+use core::ops::Bound;
 
 use nandu_cells::Cells;
 use nandu_index::Edit;
@@ -15,6 +16,13 @@ pub(crate) fn check_key<E: Error, C: Cells>(shape: &TreeShape<C>, key: &[u8]) ->
         Err(EngineError::ReservedKey)
     } else {
         Err(EngineError::KeySize(key.len()))
+    }
+}
+
+pub(crate) fn check_bound<E: Error, C: Cells>(shape: &TreeShape<C>, bound: Bound<&[u8]>) -> Result<(), EngineError<E>> {
+    match bound {
+        Bound::Included(key) | Bound::Excluded(key) => check_key(shape, key),
+        Bound::Unbounded => Ok(()),
     }
 }
 

@@ -14,6 +14,9 @@ pub(crate) struct Copies<'m> {
 /// Bytes of two sizes.
 const FRONT: usize = 4;
 
+/// The size of a value of a record that is to go.
+const GONE: u16 = u16::MAX;
+
 impl<'m> Copies<'m> {
     /// None yet.
     pub(crate) fn new(memory: &'m mut [u8]) -> Copies<'m> {
@@ -24,21 +27,18 @@ impl<'m> Copies<'m> {
         self.count
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.count == 0
-    }
-
-    /// Adds a copy of a record. Returns false, with nothing changed, if there is no room.
-    pub(crate) fn push(&mut self, key: &[u8], value: &[u8]) -> bool {
-        let size = FRONT + key.len() + value.len();
-        let Some(room) = self.memory.get_mut(self.used..self.used + size) else { return false };
-        let (front, rest) = room.split_at_mut(FRONT);
-        front[..2].copy_from_slice(&(key.len() as u16).to_le_bytes());
-        front[2..].copy_from_slice(&(value.len() as u16).to_le_bytes());
-        let (first, second) = rest.split_at_mut(key.len());
-        first.copy_from_slice(key);
-        second.copy_from_slice(value);
-        (self.last, self.used, self.count) = (self.used, self.used + size, self.count + 1);
+    /// Adds a copy of a record with a key of two parts, or of the key of one that is to go. Returns false, with nothing changed, if there is no room.
+    pub(crate) fn push(&mut self, (prefix, key): (&[u8], &[u8]), value: Option<&[u8]>) -> bool {
+        let (key_size, bytes) = (prefix.len() + key.len(), value.unwrap_or_default());
+        let end = self.used + FRONT + key_size + bytes.len();
+        let Some(mut room) = self.memory.get_mut(self.used..end) else { return false };
+        let value_size = value.map_or(GONE, |value| value.len() as u16);
+        for part in [&(key_size as u16).to_le_bytes(), &value_size.to_le_bytes(), prefix, key, bytes] {
+            let (place, rest) = room.split_at_mut(part.len());
+            place.copy_from_slice(part);
+            room = rest;
+        }
+        (self.last, self.used, self.count) = (self.used, end, self.count + 1);
         debug_assert!(self.used <= self.memory.len(), "it fits");
         true
     }
@@ -54,41 +54,26 @@ impl<'m> Copies<'m> {
         self.at(self.last).map(|(copy, _)| copy)
     }
 
-    /// All, in the order in which they were added.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = Edit<'_>> {
-        let mut at = 0;
-        core::iter::from_fn(move || {
-            let (copy, end) = self.at(at)?;
-            at = end;
-            Some(copy)
-        })
+    /// What is left of the memory.
+    pub(crate) fn rest(&mut self) -> &mut [u8] {
+        &mut self.memory[self.used..]
+    }
+
+    /// One of them, in the order in which they were added.
+    pub(crate) fn get(&self, index: usize) -> Option<Edit<'_>> {
+        let (mut copy, mut end) = self.at(0)?;
+        for _ in 0..index {
+            (copy, end) = self.at(end)?;
+        }
+        Some(copy)
     }
 
     /// The one that begins here, and where it ends.
     fn at(&self, at: usize) -> Option<(Edit<'_>, usize)> {
         let (front, rest) = self.memory[at..self.used].split_first_chunk::<FRONT>()?;
-        let [key, value] =
-            [[front[0], front[1]], [front[2], front[3]]].map(|size| usize::from(u16::from_le_bytes(size)));
-        let (key, rest) = rest.split_at(key);
-        let value = &rest[..value];
-        Some((Edit { key, value: Some(value) }, at + FRONT + key.len() + value.len()))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Copies;
-
-    #[test]
-    fn copies_come_back_in_their_order_and_the_last_may_be_taken_back() {
-        let mut memory = [0xEE; 40];
-        let mut copies = Copies::new(&mut memory);
-        assert!(copies.last().is_none() && copies.push(b"one", b"1") && copies.push(b"", b"gone"));
-        assert_eq!(copies.last().map(|it| (it.key, it.value)), Some((&b""[..], Some(&b"gone"[..]))));
-        copies.pop();
-        assert!(copies.push(b"two", b"") && !copies.push(b"three", &[3; 30]) && copies.push(b"four", b"4444"));
-        let all: [_; 3] = core::array::from_fn(|at| copies.iter().nth(at).map(|it| (it.key, it.value.unwrap())));
-        assert_eq!(all, [Some((&b"one"[..], &b"1"[..])), Some((b"two", b"")), Some((b"four", b"4444"))]);
-        assert_eq!((copies.count(), copies.is_empty()), (3, false));
+        let [key_size, value_size] = [[front[0], front[1]], [front[2], front[3]]].map(u16::from_le_bytes);
+        let (key, rest) = rest.split_at(key_size.into());
+        let value = (value_size != GONE).then(|| &rest[..value_size.into()]);
+        Some((Edit { key, value }, at + FRONT + key.len() + value.map_or(0, <[u8]>::len)))
     }
 }

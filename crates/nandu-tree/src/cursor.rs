@@ -2,7 +2,7 @@
 
 use core::ops::Bound;
 
-use nandu_index::{KEY_SIZE_MAX, KeyBuf};
+use nandu_index::{Direction, KEY_SIZE_MAX, KeyBuf};
 
 /// A position between two keys, from which [`Engine::next`](crate::Engine::next) and [`Engine::previous`](crate::Engine::previous) go on, one entry with each call.
 ///
@@ -47,34 +47,29 @@ impl Cursor {
         Cursor { key: buf, place: if is_whole { place } else { Place::Above } }
     }
 
-    /// Where a range of what is above begins; `None` if there is nothing.
-    pub(crate) fn bound_above(&self) -> Option<Bound<&[u8]>> {
+    /// The key that it is beside.
+    pub(crate) fn key(&self) -> &[u8] {
+        self.key.as_slice()
+    }
+
+    /// Where a range of what is above begins, or of what is below; `None` if there is nothing.
+    pub(crate) fn bound(&self, direction: Direction) -> Option<Bound<&[u8]>> {
+        let (ahead, behind) = match direction {
+            Direction::Forward => (Place::Above, Place::End),
+            Direction::Backward => (Place::Below, Place::Start),
+        };
         match self.place {
-            Place::Start => Some(Bound::Unbounded),
-            Place::Below => Some(Bound::Included(self.key.as_slice())),
-            Place::Above => Some(Bound::Excluded(self.key.as_slice())),
-            Place::End => None,
+            place if place == behind => None,
+            Place::Start | Place::End => Some(Bound::Unbounded),
+            place if place == ahead => Some(Bound::Excluded(self.key())),
+            _ => Some(Bound::Included(self.key())),
         }
     }
 
-    /// Where a range of what is below begins; `None` if there is nothing.
-    pub(crate) fn bound_below(&self) -> Option<Bound<&[u8]>> {
-        match self.place {
-            Place::Start => None,
-            Place::Below => Some(Bound::Excluded(self.key.as_slice())),
-            Place::Above => Some(Bound::Included(self.key.as_slice())),
-            Place::End => Some(Bound::Unbounded),
-        }
-    }
-
-    /// Goes behind an entry, on the way up.
-    pub(crate) fn go_above(&mut self, key: KeyBuf) {
-        *self = Cursor { key, place: Place::Above };
-    }
-
-    /// Goes before an entry, on the way down.
-    pub(crate) fn go_below(&mut self, key: KeyBuf) {
-        *self = Cursor { key, place: Place::Below };
+    /// Goes behind an entry, on the way up, or before it on the way down.
+    pub(crate) fn go_past(&mut self, key: &KeyBuf, direction: Direction) {
+        let place = if direction == Direction::Forward { Place::Above } else { Place::Below };
+        (self.key, self.place) = (*key, place);
     }
 }
 
@@ -88,17 +83,19 @@ impl Default for Cursor {
 mod tests {
     use core::ops::Bound;
 
+    use nandu_index::Direction::{Backward, Forward};
+
     use super::Cursor;
 
     #[test]
     fn what_is_above_and_below_a_cursor_begins_beside_its_key() {
         let key = &b"key"[..];
-        let bounds = |cursor: &Cursor| (cursor.bound_below().is_some(), cursor.bound_above().is_some());
-        assert_eq!([Cursor::START, Cursor::END].map(|cursor| bounds(&cursor)), [(false, true), (true, false)]);
-        assert_eq!(Cursor::below(key).bound_above(), Some(Bound::Included(key)));
-        assert_eq!(Cursor::below(key).bound_below(), Some(Bound::Excluded(key)));
-        assert_eq!(Cursor::above(key).bound_above(), Some(Bound::Excluded(key)));
-        assert_eq!(Cursor::above(key).bound_below(), Some(Bound::Included(key)));
+        let bounds = |cursor: &Cursor| [Backward, Forward].map(|to| cursor.bound(to).is_some());
+        assert_eq!([Cursor::START, Cursor::END].map(|cursor| bounds(&cursor)), [[false, true], [true, false]]);
+        assert_eq!(Cursor::below(key).bound(Forward), Some(Bound::Included(key)));
+        assert_eq!(Cursor::below(key).bound(Backward), Some(Bound::Excluded(key)));
+        assert_eq!(Cursor::above(key).bound(Forward), Some(Bound::Excluded(key)));
+        assert_eq!(Cursor::above(key).bound(Backward), Some(Bound::Included(key)));
         // A key longer than any is above all that it begins with.
         assert_eq!(Cursor::below(&[7; 300]), Cursor::above(&[7; 255]));
     }

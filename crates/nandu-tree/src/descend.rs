@@ -3,6 +3,7 @@
 use nandu_cells::Cells;
 use nandu_nand::Nand;
 
+use crate::changes::Changes;
 use crate::error::{Outcome, corrupt};
 use crate::reader::NodePlace;
 use crate::slots::Seek;
@@ -114,4 +115,19 @@ pub(crate) fn look<'t, N: Nand, C: Cells>(tree: &'t Tree<'_, N, C>, leaf: &Leaf)
         Leaf::OfPath => tree.path.held_leaf(),
         Leaf::Elsewhere(place) => tree.reader.at(place),
     }
+}
+
+/// The value of a key, with what waits.
+pub(crate) fn value_at<'t, N: Nand, C: Cells>(
+    tree: &'t mut Tree<'_, N, C>,
+    changes: &'t Changes<'_>,
+    key: &[u8],
+) -> Outcome<Option<&'t [u8]>, N> {
+    if let Ok(index) = changes.find(key) {
+        return Ok(changes.value(index));
+    }
+    let page = find_leaf(tree, key)?;
+    let place = leaf_in(tree, page)?;
+    let (cells, leaf) = (tree.path.shape().cells(), look(tree, &place));
+    Ok(cells.leaf_find(leaf, key).ok().map(|index| cells.leaf_value(leaf, index)))
 }

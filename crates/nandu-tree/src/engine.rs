@@ -10,20 +10,19 @@ use nandu_media::features::SNAPSHOTS;
 use nandu_nand::{CellMode, Nand, PageAddr};
 
 use crate::at::At;
-use crate::batch::with_beside;
 use crate::blobs::put_blob;
 use crate::changes::Changes;
 use crate::check::{check_beside, check_edits, check_key, check_value};
 use crate::cursor::Cursor;
 use crate::division::SINGLE_MAX;
+use crate::edits::Edits;
 use crate::error::{EngineError, Outcome};
 use crate::idle::{end_idle, leave};
 use crate::keep::{keeping, owes, put_alone, put_value, remove_some};
 use crate::keeper::Keeper;
 use crate::list::{Waiting, members_left};
 use crate::lookup::{self, copy, entry, lend, nearest};
-use crate::make::{make, make_one, wait};
-use crate::now::batch_now;
+use crate::make::{make, make_one};
 use crate::options::{Memory, Options};
 use crate::parts::{Parts, shape_of};
 use crate::path::Path;
@@ -299,17 +298,11 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
         let mut room = [0; SINGLE_MAX];
         let values = self.keeper.values();
         let (want, head) = (values.claim(), values.single_head(&mut room));
-        let put = |edits: &[Edit<'_>]| {
-            self.end_value_by(|engine| match head {
-                None => Err(EngineError::ValueSize(0)),
-                Some(_) if SNAPSHOTS => engine.make(edits, want).map(drop),
-                Some(_) => match wait(&mut engine.keeper, edits, want)? {
-                    Some(_) => Ok(()),
-                    None => batch_now(&mut engine.keeper, edits, want).map(drop),
-                },
-            })
-        };
-        with_beside(Edit { key, value: head }, beside, put)
+        let edits = Edits::beside(Edit { key, value: head }, beside);
+        self.end_value_by(|engine| match head {
+            None => Err(EngineError::ValueSize(0)),
+            Some(_) => engine.make(&edits, want).map(drop),
+        })
     }
 
     /// Puts the value under way, which is whole.
@@ -416,7 +409,7 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
         if edits.is_empty() {
             return Ok(());
         }
-        self.call(self.call_max.into(), |engine| engine.make(edits, want).map(drop))
+        self.call(self.call_max.into(), |engine| engine.make(&Edits::of(edits), want).map(drop))
     }
 
     /// Makes every change so far durable, in order. Programs 1 page, or nothing if there is no change since the last sync but what tags tell of; 1 more if a leaf that goes with it leaves no
@@ -522,7 +515,8 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
     ///
     /// As [`Engine::range`].
     pub fn nearest(&mut self, bound: Bound<&[u8]>, direction: Direction) -> Outcome<Option<KeyBuf>, N> {
-        nearest(&mut self.keeper, bound, direction)
+        let mut found = KeyBuf::EMPTY;
+        Ok(nearest(&mut self.keeper, (bound, direction), &mut found)?.then_some(found))
     }
 
     /// The entry above a cursor, which goes behind it; `None` at the end. Reads what [`Engine::nearest`] does, and nothing more.
@@ -531,11 +525,7 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
     ///
     /// As [`Engine::range`].
     pub fn next(&mut self, cursor: &mut Cursor) -> Outcome<Option<Entry<'_>>, N> {
-        let Some(bound) = cursor.bound_above() else { return Ok(None) };
-        let Some(key) = self.nearest(bound, Direction::Forward)? else { return Ok(None) };
-        let entry = entry(&mut self.keeper, key)?;
-        cursor.go_above(key);
-        Ok(entry)
+        self.step(cursor, Direction::Forward)
     }
 
     /// The entry below a cursor, which goes before it; `None` at the beginning. Reads as [`Engine::next`].
@@ -544,11 +534,7 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
     ///
     /// As [`Engine::range`].
     pub fn previous(&mut self, cursor: &mut Cursor) -> Outcome<Option<Entry<'_>>, N> {
-        let Some(bound) = cursor.bound_below() else { return Ok(None) };
-        let Some(key) = self.nearest(bound, Direction::Backward)? else { return Ok(None) };
-        let entry = entry(&mut self.keeper, key)?;
-        cursor.go_below(key);
-        Ok(entry)
+        self.step(cursor, Direction::Backward)
     }
 
     /// The entry with the lowest key.
@@ -706,30 +692,39 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
 
     // What stands behind the calls.
 
+    fn step(&mut self, cursor: &mut Cursor, direction: Direction) -> Outcome<Option<Entry<'_>>, N> {
+        let (bound, mut key) = (cursor.bound(direction), KeyBuf::EMPTY);
+        match bound.map_or(Ok(false), |bound| nearest(&mut self.keeper, (bound, direction), &mut key))? {
+            true => cursor.go_past(&key, direction),
+            false => return Ok(None),
+        }
+        entry(&mut self.keeper, cursor.key())
+    }
+
     fn shape(&self) -> &TreeShape<C> {
         self.keeper.tree().path.shape()
     }
 
     /// Whether a snapshot has to keep something before a change of a key, or of those beside it.
     fn owes(&mut self, key: &[u8], beside: &[Edit<'_>]) -> Outcome<bool, N> {
-        Ok(SNAPSHOTS && (owes(&mut self.keeper, &[Edit { key, value: None }])? || owes(&mut self.keeper, beside)?))
+        Ok(SNAPSHOTS && owes(&mut self.keeper, &Edits::beside(Edit { key, value: None }, beside))?)
     }
 
     /// As [`Engine::make`], of one. Where there are no snapshots a put and a delete need nothing of batches.
     fn make_one(&mut self, edit: Edit<'_>, want: Claim) -> Outcome<bool, N> {
         match SNAPSHOTS {
-            true => self.make(&[edit], want),
+            true => self.make(&Edits::of(&[edit]), want),
             false => Ok(make_one(&mut self.keeper, &edit)? == Made::Existed(true)),
         }
     }
 
     /// Makes changes, and keeps what snapshots need of what stood there. Returns whether the key of the last was there, where it is one.
-    fn make(&mut self, edits: &[Edit<'_>], want: Claim) -> Outcome<bool, N> {
+    fn make(&mut self, edits: &Edits<'_>, want: Claim) -> Outcome<bool, N> {
         let Engine { keeper, kept, .. } = self;
         if !SNAPSHOTS {
             return Ok(make(keeper, edits, want)? == Made::Existed(true));
         }
-        keeping(keeper, kept, (edits, want), |keeper, edits| make(keeper, edits, want))
+        keeping(keeper, kept, (edits, want), &mut |keeper, edits| make(keeper, edits, want))
     }
 
     /// A call that changes something, with its share of collecting: so many programs together, at most, where the call itself takes less.

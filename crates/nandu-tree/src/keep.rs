@@ -11,44 +11,38 @@ use core::error::Error;
 use core::ops::{Bound, ControlFlow};
 
 use nandu_cells::Cells;
-use nandu_index::{Direction, Edit};
+use nandu_index::{Direction, Edit, KeyBuf};
 use nandu_log::{Claim, LogError};
 use nandu_media::features::SNAPSHOTS;
 use nandu_nand::Nand;
 
 use crate::copies::Copies;
+use crate::edits::Edits;
 use crate::error::{EngineError, Outcome};
 use crate::graft::keep_leaf;
 use crate::keeper::{CLAIMS_MAX, Keeper};
 use crate::make::{make, may_wait, put_head_now, put_heads};
 use crate::prune::prune;
 use crate::range::range;
-use crate::reserved::{NOTHING, kept_key, snapshot_key, user_key};
-use crate::standing::{Made, value_of};
+use crate::reserved::{NOTHING, slot_key, snapshot_key, user_key};
+use crate::standing::{Made, find_kept, value_of};
 use crate::sync::put_head;
-
-/// Most changes that keep values in pages, with what they keep: as many again as a step of a file's removal has.
-const TOGETHER_MAX: usize = 72;
 
 /// Records of a released snapshot that are removed at once, or fewer if that takes too much room.
 const REMOVED_MAX: [usize; 3] = [32, 8, 1];
 
 /// The slot of the snapshot in which what stands at a key has to be kept before it is changed, if one has.
 fn owed<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, key: &[u8]) -> Outcome<Option<u8>, N> {
-    let Some(newest) = keeper.values().snapshots().held().last() else { return Ok(None) };
+    let Some(newest) = keeper.values().snapshots().held().next_back() else { return Ok(None) };
     // Younger ones that were released hand on to it what they kept.
-    for younger in keeper.values().snapshots().from(newest.number) {
-        if value_of(keeper, kept_key(younger.slot, key).as_slice())?.is_some() {
-            return Ok(None);
-        }
-    }
-    Ok(Some(newest.slot))
+    let kept = find_kept(keeper, (newest.number, key), &mut { KeyBuf::EMPTY })?;
+    Ok(if kept.is_none() { Some(newest.slot) } else { None })
 }
 
 /// Whether anything has to be kept before these changes.
-pub(crate) fn owes<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, edits: &[Edit<'_>]) -> Outcome<bool, N> {
+pub(crate) fn owes<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, edits: &Edits<'_>) -> Outcome<bool, N> {
     debug_assert!(edits.iter().all(|edit| keeper.tree().path.shape().may_be_given(edit.key)), "changes of a user");
-    for edit in edits.iter().filter(|_| SNAPSHOTS) {
+    for edit in edits.iter() {
         if owed(keeper, edit.key)?.is_some() {
             return Ok(true);
         }
@@ -56,36 +50,34 @@ pub(crate) fn owes<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, edits: &[Ed
     Ok(false)
 }
 
+/// How changes are made.
+type Make<'t, 'm, N, C> = &'t mut dyn FnMut(&mut Keeper<'m, N, C>, &Edits<'_>) -> Outcome<Made, N>;
+
 /// Makes changes, which ascend, once all that snapshots need of what stands there is kept; values in pages with the changes themselves, which `call` makes. Returns whether the key of the last was there, where it is one.
 pub(crate) fn keeping<'m, N: Nand, C: Cells>(
     keeper: &mut Keeper<'m, N, C>,
     memory: &mut [u8],
-    (edits, want): (&[Edit<'_>], Claim),
-    mut call: impl FnMut(&mut Keeper<'m, N, C>, &[Edit<'_>]) -> Outcome<Made, N>,
+    (edits, want): (&Edits<'_>, Claim),
+    call: Make<'_, 'm, N, C>,
 ) -> Outcome<bool, N> {
     if keeper.waiting().broken.is(|it| it.keeps_late) {
         let made = call(keeper, edits)?;
-        edits.iter().try_for_each(|edit| keep_inline(keeper, &mut Copies::new(memory), (edit, want)))?;
+        edits.iter().try_for_each(|edit| keep_inline(keeper, &mut Copies::new(memory), (&edit, want)))?;
         return Ok(made == Made::Existed(true));
     }
     for _ in 0..CLAIMS_MAX {
         let mut copies = Copies::new(memory);
         if keeper.values().snapshots().held().next().is_some() {
-            for edit in edits {
-                keep_inline(keeper, &mut copies, (edit, want))?;
+            for edit in edits.iter() {
+                keep_inline(keeper, &mut copies, (&edit, want))?;
             }
             // From here on nothing moves but to make room for the changes.
-            for edit in edits {
-                copy_head(keeper, &mut copies, edit)?;
+            for edit in edits.iter() {
+                copy_head(keeper, &mut copies, &edit)?;
             }
         }
-        let made = if copies.is_empty() {
-            call(keeper, edits)?
-        } else {
-            with_copies(edits, &copies, |all| call(keeper, all))?
-        };
-        if let Made::Existed(existed) = made {
-            return Ok(existed || !copies.is_empty());
+        if let Made::Existed(existed) = call(keeper, &edits.with(&copies))? {
+            return Ok(existed || copies.count() > 0);
         }
     }
     Err(keeper.refuse(want))
@@ -99,15 +91,14 @@ pub(crate) fn put_value<N: Nand, C: Cells>(
 ) -> Outcome<bool, N> {
     debug_assert!(keeper.values().part().is_none(), "the value is whole");
     let (memory, head_room) = memory.split_at_mut(memory.len() / 2);
-    let put = Edit { key, value: Some(&[]) };
-    keeping(keeper, memory, (&[put], Claim::Grow), |keeper, edits| {
+    keeping(keeper, memory, (&Edits::of_head(key), Claim::Grow), &mut |keeper, edits| {
         if edits.len() == 1 {
             return put_alone(keeper, key);
         }
         let head = keeper.values().head();
-        let room = head_room.get_mut(..head.len()).ok_or(too_large(edits))?;
+        let room = head_room.get_mut(..head.len()).ok_or(too_large(edits.len()))?;
         room.copy_from_slice(head);
-        put_heads(keeper, (edits, key, room), waits_at_once(keeper, key))
+        put_heads(keeper, &edits.with_head(room), waits_at_once(keeper, key))
     })
 }
 
@@ -123,25 +114,8 @@ pub(crate) fn put_alone<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, key: &
     if waits_at_once(keeper, key) { put_head(keeper, key) } else { put_head_now(keeper, key) }
 }
 
-/// Calls with changes and with what is kept with them, in the order of their keys.
-fn with_copies<T, E: Error>(
-    edits: &[Edit<'_>],
-    copies: &Copies<'_>,
-    call: impl FnOnce(&[Edit<'_>]) -> Result<T, EngineError<E>>,
-) -> Result<T, EngineError<E>> {
-    let mut all = [Edit { key: &[], value: None }; TOGETHER_MAX];
-    let count = edits.len() + copies.count();
-    let room = all.get_mut(..count).ok_or(too_large(edits))?;
-    let (first, last) = room.split_at_mut(edits.len());
-    first.copy_from_slice(edits);
-    last.iter_mut().zip(copies.iter()).for_each(|(place, copy)| *place = copy);
-    room.sort_unstable_by(|one, other| one.key.cmp(other.key));
-    debug_assert!(room.is_sorted_by(|one, other| one.key < other.key), "no change is of a key that is kept");
-    call(room)
-}
-
-fn too_large<E: Error>(edits: &[Edit<'_>]) -> EngineError<E> {
-    EngineError::BatchTooLarge { pages: edits.len() as u32 }
+fn too_large<E: Error>(count: usize) -> EngineError<E> {
+    EngineError::BatchTooLarge { pages: count as u32 }
 }
 
 /// Keeps what stands in its entry at the key of a change, if that is owed.
@@ -159,16 +133,13 @@ fn keep_inline<N: Nand, C: Cells>(
         Some(value) => value,
     };
     let stands = value != NOTHING;
-    if !copies.push(kept_key(slot, edit.key).as_slice(), value) {
-        return Err(too_large(&[*edit]));
+    if !copies.push((&slot_key(slot), edit.key), Some(value)) {
+        return Err(too_large(1));
     }
     // What a younger one kept of its neighbours is older than they are.
     let is_youngest = keeper.values().snapshots().iter().next_back().is_some_and(|it| it.slot == slot);
-    if stands && is_youngest && keep_leaf(keeper, slot, edit.key)? {
-        copies.pop();
-        return Ok(());
-    }
-    let made = copies.last().map_or(Ok(Made::Existed(false)), |copy| make(keeper, &[copy], want));
+    let is_kept = stands && is_youngest && keep_leaf(keeper, (slot, edit.key), copies.rest())?;
+    let made = if is_kept { Ok(Made::Existed(true)) } else { make(keeper, &Edits::of(&[]).with(copies), want) };
     copies.pop();
     debug_assert!(made.as_ref().map_or(true, |made| *made != Made::Stale), "it is no head");
     made.map(drop)
@@ -182,43 +153,42 @@ fn copy_head<N: Nand, C: Cells>(
 ) -> Outcome<(), N> {
     let Some(slot) = owed(keeper, edit.key)? else { return Ok(()) };
     debug_assert!(edit.value.is_none() || slot > 0, "slots begin at 1");
-    let is_copied = match value_of(keeper, edit.key)? {
-        Some(head) => copies.push(kept_key(slot, edit.key).as_slice(), head),
-        None => true,
-    };
-    if is_copied { Ok(()) } else { Err(too_large(&[*edit])) }
+    let head = value_of(keeper, edit.key)?;
+    if head.is_none() || copies.push((&slot_key(slot), edit.key), head) { Ok(()) } else { Err(too_large(1)) }
 }
 
 /// Removes some records of a snapshot that was released, or hands them on to the one before it; at last the record that there was one. Returns whether there was something to do.
 pub(crate) fn remove_some<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, memory: &mut [u8]) -> Outcome<bool, N> {
     let Some((released, heir)) = keeper.values().snapshots().released().filter(|_| SNAPSHOTS) else { return Ok(false) };
-    let mut is_left = true;
     if heir.is_none() && prune(keeper, released.slot)? {
         return Ok(true);
     }
-    if let Some(heir) = heir.filter(|_| !keeper.waiting().broken.is(|it| it.forgets_heirs)) {
-        is_left = hand_on(keeper, (released.slot, heir.slot), Copies::new(memory))?;
-    } else {
-        // What waits is brought to its leaves a few pages at a time.
-        let tries = &REMOVED_MAX[usize::from(may_wait(keeper))..];
-        for &most in tries {
-            let mut copies = Copies::new(memory);
-            copy_some(keeper, released.slot, (&mut copies, most), |_| &[])?;
-            let mut edits = [Edit { key: &[], value: None }; REMOVED_MAX[0]];
-            edits.iter_mut().zip(copies.iter()).for_each(|(place, copy)| place.key = copy.key);
-            is_left = !copies.is_empty();
-            let removed = if is_left { make(keeper, &edits[..copies.count()], Claim::Free) } else { break };
-            // They may be in more leaves than there is room for at once.
-            if !matches!(removed, Err(EngineError::Log(LogError::Full) | EngineError::BatchTooLarge { .. })) {
-                removed?;
-                break;
-            }
-        }
-    }
+    let is_left = match heir.filter(|_| !keeper.waiting().broken.is(|it| it.forgets_heirs)) {
+        Some(heir) => hand_on(keeper, (released.slot, heir.slot), memory)?,
+        None => remove(keeper, released.slot, memory)?,
+    };
     if !is_left {
         // That there are none is in the same commit as that the last one goes.
         keeper.change_numbers(|numbers| numbers.remove(released.number));
-        make(keeper, &[Edit { key: snapshot_key(released.slot).as_slice(), value: None }], Claim::Free)?;
+        make(keeper, &Edits::of(&[Edit { key: &snapshot_key(released.slot), value: None }]), Claim::Free)?;
+    }
+    Ok(true)
+}
+
+/// Removes the first records of a snapshot. Returns whether there were some.
+fn remove<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, slot: u8, memory: &mut [u8]) -> Outcome<bool, N> {
+    // What waits is brought to its leaves a few pages at a time.
+    for &most in &REMOVED_MAX[usize::from(may_wait(keeper))..] {
+        let mut copies = Copies::new(memory);
+        copy_some(keeper, slot, (&mut copies, most), |_| None)?;
+        if copies.count() == 0 {
+            return Ok(false);
+        }
+        match make(keeper, &Edits::of(&[]).with(&copies), Claim::Free) {
+            // They may be in more leaves than there is room for at once.
+            Err(EngineError::Log(LogError::Full) | EngineError::BatchTooLarge { .. }) => {}
+            removed => return removed.map(|_| true),
+        }
     }
     Ok(true)
 }
@@ -227,19 +197,20 @@ pub(crate) fn remove_some<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, memo
 fn hand_on<N: Nand, C: Cells>(
     keeper: &mut Keeper<'_, N, C>,
     (slot, heir): (u8, u8),
-    mut copies: Copies<'_>,
+    memory: &mut [u8],
 ) -> Outcome<bool, N> {
-    copy_some(keeper, slot, (&mut copies, 1), |value| value)?;
-    let Some(old @ Edit { key, .. }) = copies.last() else { return Ok(false) };
-    let new = kept_key(heir, user_key(key));
-    let mut edits = [Edit { key: new.as_slice(), value: old.value }, Edit { key, value: None }];
+    let (first, second) = memory.split_at_mut(memory.len() / 2);
+    let (mut old, mut new) = (Copies::new(first), Copies::new(second));
+    copy_some(keeper, slot, (&mut old, 1), |value| Some(value))?;
+    let Some(Edit { key, value }) = old.last() else { return Ok(false) };
     debug_assert!(heir != slot, "another one");
-    if value_of(keeper, new.as_slice())?.is_some() {
-        make(keeper, &edits[1..], Claim::Free)?;
-    } else {
-        edits.sort_unstable_by(|one, other| one.key.cmp(other.key));
-        make(keeper, &edits, Claim::Free)?;
+    let has_room = new.push((&slot_key(heir), user_key(key)), value);
+    if new.last().map_or(Ok(None), |new| value_of(keeper, new.key))?.is_some() {
+        new.pop();
+    } else if !has_room {
+        return Err(too_large(1));
     }
+    make(keeper, &Edits::of(&[Edit { key, value: None }]).with(&new), Claim::Free)?;
     Ok(true)
 }
 
@@ -248,14 +219,14 @@ fn copy_some<N: Nand, C: Cells>(
     keeper: &mut Keeper<'_, N, C>,
     slot: u8,
     (copies, most): (&mut Copies<'_>, usize),
-    part: fn(&[u8]) -> &[u8],
+    part: fn(&[u8]) -> Option<&[u8]>,
 ) -> Outcome<(), N> {
-    let (from, to) = (kept_key(slot, &[]), kept_key(slot + 1, &[]));
-    debug_assert!(slot > 0 && copies.is_empty() && most > 0, "records, not what says that there are some");
+    let (from, to) = (slot_key(slot), slot_key(slot + 1));
+    debug_assert!(slot > 0 && copies.count() == 0 && most > 0, "records, not what says that there are some");
     let (tree, waiting) = keeper.parts();
-    let bounds = (Bound::Included(from.as_slice()), Bound::Excluded(to.as_slice()), Direction::Forward);
+    let bounds = (Bound::Included(&from[..]), Bound::Excluded(&to[..]), Direction::Forward);
     range(tree, &waiting.changes, bounds, &mut |entry| {
-        let is_copied = copies.push(entry.key, part(entry.value));
+        let is_copied = copies.push((&[], entry.key), part(entry.value));
         if is_copied && copies.count() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     })
 }

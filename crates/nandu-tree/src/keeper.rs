@@ -3,7 +3,7 @@
 use nandu_cells::Cells;
 use nandu_index::KeyBuf;
 use nandu_log::{Budget, Claim, Claimed, Fate, LogError, Victim, Whose};
-use nandu_media::features::{BLOBS, MLC, SNAPSHOTS};
+use nandu_media::features::{BLOBS, MLC};
 use nandu_media::path::WINDOW_MAX;
 use nandu_media::tree::HEIGHT_MAX;
 use nandu_nand::{CellMode, Nand, PageAddr};
@@ -16,7 +16,6 @@ use crate::numbers::Numbers;
 use crate::pages::REPLACED_MAX;
 use crate::relocate::{copy, lift, lives};
 use crate::replay::load_newest;
-use crate::reserved::kept_key;
 use crate::settling::{copy_later, name_copy, rescue};
 use crate::shape::{Counts, TreeState};
 use crate::siblings::MOVED_MAX;
@@ -623,7 +622,11 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
             whose = self.tree.log.whose(victim)?;
         }
         match whose {
-            Whose::Of(owner) => self.fate_of_named(asked, (owner.key().unwrap_or_default(), 0)),
+            Whose::Of(owner) => {
+                let mut key = KeyBuf::EMPTY;
+                key.set(owner.key().unwrap_or_default());
+                self.fate_of_named(asked, &mut key, 0)
+            }
             _ => Ok(Fate::Dead),
         }
     }
@@ -637,7 +640,7 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         let sequence = self.tree.reader.value_sequence(page);
         let mut key = KeyBuf::EMPTY;
         let fate = match large::key_of(&mut self.tree, page, &mut key) {
-            Ok(Some(number)) => self.fate_of_named(asked, (key.as_slice(), number))?,
+            Ok(Some(number)) => self.fate_of_named(asked, &mut key, number)?,
             Ok(None) => Fate::Dead,
             Err(error) => self.not_moved(error)?,
         };
@@ -646,20 +649,19 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
     }
 
     /// What becomes of a page of a value, which is this one of this key's.
-    fn fate_of_named(&mut self, asked: &Asked<'_>, of: (&[u8], usize)) -> Outcome<Fate, N> {
+    fn fate_of_named(&mut self, asked: &Asked<'_>, key: &mut KeyBuf, number: usize) -> Outcome<Fate, N> {
         let Asked { victim, most, .. } = *asked;
         let (page, mut is_room_made) = (victim.page().0, false);
-        let (named, slot) = loop {
+        let named = loop {
             let Keeper { tree, waiting, values, .. } = self;
-            match find_namer(tree, (&waiting.changes, values.snapshots()), (page, of.0, of.1)) {
-                Ok(Some((Namer::Change, slot))) if !is_room_made => {
+            match find_namer(tree, (&waiting.changes, values.snapshots()), (page, number), key) {
+                Ok(Some(Namer::Change)) if !is_room_made => {
                     // A commit may let the change leave memory.
-                    let listing = |key: &[u8]| waiting.changes.listing(key);
-                    let size = if slot > 0 { listing(kept_key(slot, of.0).as_slice()) } else { listing(of.0) };
+                    let size = waiting.changes.listing(key.as_slice());
                     self.make_list_room(size)?;
                     is_room_made = true;
                 }
-                Ok(Some((Namer::Leaf(_), _))) if !is_room_made && has_head_room(waiting, tree.path.shape(), false) => {
+                Ok(Some(Namer::Leaf(_))) if !is_room_made && has_head_room(waiting, tree.path.shape(), false) => {
                     self.make_list_room(HEAD_MEMORY)?;
                     is_room_made = true;
                 }
@@ -668,16 +670,14 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
                 Err(error) => return self.not_moved(error),
             }
         };
-        let kept = if SNAPSHOTS && slot > 0 { kept_key(slot, of.0) } else { KeyBuf::EMPTY };
-        let key = if SNAPSHOTS && slot > 0 { kept.as_slice() } else { of.0 };
         if MLC && self.tree.log.has_mlc() && self.tree.path.shape().has_raw() {
-            return self.copy_later(asked, (key, of.0, named));
+            return self.copy_later(asked, (key.as_slice(), named));
         }
         let Keeper { tree, waiting, .. } = self;
         debug_assert!(!tree.path.is_dirty(), "nothing is under way");
         let waits = is_room_made && has_head_room(waiting, tree.path.shape(), false);
         let before = tree.log.spent().0;
-        let copied = large::copy(tree, waiting, (key, named, waits), (victim, most));
+        let copied = large::copy(tree, waiting, (key.as_slice(), named, waits), (victim, most));
         self.is_unburied |= tree.log.spent().0 != before;
         match copied {
             Ok(pages) => {
@@ -693,7 +693,7 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
     }
 
     /// Copies a raw page, which is named so, to two bits a cell; and names the copies that may be named.
-    fn copy_later(&mut self, asked: &Asked<'_>, of: (&[u8], &[u8], Namer)) -> Outcome<Fate, N> {
+    fn copy_later(&mut self, asked: &Asked<'_>, of: (&[u8], Namer)) -> Outcome<Fate, N> {
         let before = self.tree.log.spent().0;
         let Keeper { tree, waiting, values, .. } = self;
         let copied = copy_later(tree, (waiting, values), of, asked.victim).and_then(|()| rescue(tree, waiting, values));

@@ -21,15 +21,16 @@ use nandu_nand::{CellMode, Nand, PageAddr};
 
 use crate::changes::Changes;
 use crate::commit::tell;
-use crate::descend::{Leaf, descend_to_leaf, find_leaf, leaf_in, look};
+use crate::descend::{Leaf, descend_to_leaf, find_leaf, leaf_in, look, value_at};
 use crate::division::{
     CHECK, Division, SINGLE_MAX, name_raw, names_own_page, number, number_at, number_in, numbers_of, rest_in,
 };
+use crate::edits::Edits;
 use crate::error::{Outcome, corrupt};
 use crate::list::Waiting;
 use crate::numbers::Numbers;
 use crate::reader::{Reader, raw_check};
-use crate::reserved::kept_key;
+use crate::reserved::set_kept;
 use crate::shape::TreeShape;
 use crate::siblings::{MOVED_MAX, is_beside, write_moved};
 use crate::tree::{Tree, Visit};
@@ -131,9 +132,9 @@ fn named<'m, N: Nand, C: Cells>(tree: &mut Tree<'m, N, C>, key: &[u8], visit: Te
 }
 
 /// Whether one of these changes keeps the value in pages that stands at a key: then these do not die.
-pub(crate) fn is_kept_by<C: Cells>(shape: &TreeShape<C>, edits: &[Edit<'_>], key: &[u8]) -> bool {
+pub(crate) fn is_kept_by<C: Cells>(shape: &TreeShape<C>, edits: &Edits<'_>, key: &[u8]) -> bool {
     SNAPSHOTS
-        && edits.iter().any(|it| it.key != key && keeps(shape, it) && shape.user_key(it.key) == shape.user_key(key))
+        && edits.iter().any(|it| it.key != key && keeps(shape, &it) && shape.user_key(it.key) == shape.user_key(key))
 }
 
 /// Whether a change keeps a value in pages that has stood elsewhere.
@@ -232,21 +233,24 @@ fn blob_key<N: Nand, C: Cells>(tree: &mut Tree<'_, N, C>, page: u32, key: &mut K
     Ok(false)
 }
 
-/// What names a page of a value, which is this one of a user's key: the record of that key, or the one in which the snapshot in this slot keeps it; 0 for none.
+/// What names a page of a value, which is this one of a user's key: the record of that key, or one in which a snapshot keeps it, whose key that becomes then.
 pub(crate) fn find_namer<N: Nand, C: Cells>(
     tree: &mut Tree<'_, N, C>,
     (changes, numbers): (&Changes<'_>, &Numbers),
-    (page, key, number): (u32, &[u8], usize),
-) -> Outcome<Option<(Namer, u8)>, N> {
-    let named = lives(tree, changes, (page, key, number))?;
+    (page, number): (u32, usize),
+    key: &mut KeyBuf,
+) -> Outcome<Option<Namer>, N> {
+    let named = lives(tree, changes, (page, key.as_slice(), number))?;
     if named.is_some() || !SNAPSHOTS {
-        return Ok(named.map(|named| (named, 0)));
+        return Ok(named);
     }
     debug_assert!(!tree.path.is_dirty(), "nothing is under way");
+    let mut kept = KeyBuf::EMPTY;
     for snapshot in numbers.iter() {
-        let kept = kept_key(snapshot.slot, key);
-        if let Some(named) = lives(tree, changes, (page, kept.as_slice(), number))? {
-            return Ok(Some((named, snapshot.slot)));
+        let named = lives(tree, changes, (page, set_kept(&mut kept, snapshot.slot, key.as_slice()), number))?;
+        if named.is_some() {
+            *key = kept;
+            return Ok(named);
         }
     }
     Ok(None)
@@ -560,19 +564,20 @@ pub(crate) struct HeadCounts {
     pub(crate) kept: u32,
 }
 
-/// Visits the pages that the heads of a leaf name, unless something waits that takes their place, and counts them. Reads the leaders of groups.
+/// Visits the pages that the heads of a leaf name, unless something waits that takes their place, and counts them; with memory for a key. Reads the leaders of groups.
 pub(crate) fn visit_leaf<N: Nand, C: Cells>(
     tree: &mut Tree<'_, N, C>,
     (page, changes): (u32, &Changes<'_>),
+    key: &mut KeyBuf,
     visit: Visit<'_, N>,
 ) -> Outcome<HeadCounts, N> {
     let cells = tree.path.shape().cells();
     let mut leaf = leaf_in(tree, page)?;
     let count = cells.leaf_count(look(tree, &leaf));
-    let (mut key, mut heads) = (KeyBuf::EMPTY, HeadCounts::default());
+    let mut heads = HeadCounts::default();
     for index in 0..count {
         let bytes = look(tree, &leaf);
-        cells.leaf_key(bytes, index, &mut key);
+        cells.leaf_key(bytes, index, key);
         let Some(division) = tree.path.shape().head(key.as_slice(), cells.leaf_value(bytes, index)) else { continue };
         heads.count += 1;
         if changes.find(key.as_slice()).is_ok() {
@@ -661,16 +666,8 @@ pub(crate) fn read<N: Nand, C: Cells>(
     out: &mut [u8],
 ) -> Outcome<Option<usize>, N> {
     let shape = *tree.path.shape();
-    let value = match changes.find(key) {
-        Ok(index) => changes.value(index),
-        Err(_) => {
-            let page = find_leaf(tree, key)?;
-            let leaf = leaf_in(tree, page)?;
-            let leaf = look(tree, &leaf);
-            shape.cells().leaf_find(leaf, key).ok().map(|index| shape.cells().leaf_value(leaf, index))
-        }
-    };
-    let Some((head, division)) = value.and_then(|value| Some((value, shape.head(key, value)?))) else {
+    let Some((head, division)) = value_at(tree, changes, key)?.and_then(|value| Some((value, shape.head(key, value)?)))
+    else {
         return Ok(None);
     };
     let (head_room, numbers) = scratch.split_at_mut(head.len());

@@ -85,6 +85,7 @@ mod cursor;
 mod descend;
 mod division;
 mod edit;
+mod edits;
 mod engine;
 mod error;
 mod fit;

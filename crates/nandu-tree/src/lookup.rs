@@ -7,7 +7,7 @@ use nandu_index::{Direction, Entry, KeyBuf};
 use nandu_log::LogError;
 use nandu_nand::Nand;
 
-use crate::check::check_key;
+use crate::check::check_bound;
 use crate::descend::{find_leaf, leaf_in, look};
 use crate::error::{EngineError, Outcome};
 use crate::keeper::Keeper;
@@ -76,46 +76,43 @@ pub(crate) fn range<N: Nand, C: Cells>(
 ) -> Outcome<(), N> {
     let (tree, waiting) = keeper.parts();
     let shape = *tree.path.shape();
-    for bound in [from, to] {
-        if let Bound::Included(key) | Bound::Excluded(key) = bound {
-            check_key(&shape, key)?;
-        }
-    }
+    check_bound(&shape, from)?;
+    check_bound(&shape, to)?;
     range_of_user(tree, &waiting.changes, (from, to, direction), &mut |entry| visit(shape.entry(entry)))
 }
 
-/// The key of a user nearest to a bound.
+/// Copies the key of a user nearest to a bound. Returns whether there is one.
 pub(crate) fn nearest<N: Nand, C: Cells>(
     keeper: &mut Keeper<'_, N, C>,
-    bound: Bound<&[u8]>,
-    direction: Direction,
-) -> Outcome<Option<KeyBuf>, N> {
+    (bound, direction): (Bound<&[u8]>, Direction),
+    found: &mut KeyBuf,
+) -> Outcome<bool, N> {
     let (from, to) = match direction {
         Direction::Forward => (bound, Bound::Unbounded),
         Direction::Backward => (Bound::Unbounded, bound),
     };
-    let (mut found, mut is_found) = (KeyBuf::EMPTY, false);
+    let mut is_found = false;
     debug_assert!(!keeper.tree().path.is_dirty(), "nothing is under way");
     range(keeper, (from, to, direction), &mut |entry| {
         is_found = found.set(entry.key);
         ControlFlow::Break(())
     })?;
-    Ok(is_found.then_some(found))
+    Ok(is_found)
 }
 
 /// The entry of a record.
 pub(crate) fn entry<'k, N: Nand, C: Cells>(
     keeper: &'k mut Keeper<'_, N, C>,
-    key: KeyBuf,
+    key: &[u8],
 ) -> Outcome<Option<Entry<'k>>, N> {
     let (tree, waiting) = keeper.parts();
     let shape = *tree.path.shape();
     tree.path.lend(key);
-    if let Ok(index) = waiting.changes.find(key.as_slice()) {
+    if let Ok(index) = waiting.changes.find(key) {
         let key = tree.path.separators()[0].as_slice();
         return Ok(waiting.changes.value(index).map(|value| shape.entry(Entry { key, value, large: None })));
     }
-    let page = find_leaf(tree, key.as_slice())?;
+    let page = find_leaf(tree, key)?;
     let place = leaf_in(tree, page)?;
     let (cells, leaf, lent) = (tree.path.shape().cells(), look(tree, &place), tree.path.separators()[0].as_slice());
     let entry = |index| shape.entry(Entry { key: lent, value: cells.leaf_value(leaf, index), large: None });

@@ -6,12 +6,13 @@ use nandu_log::Claim;
 use nandu_media::features::GROUP;
 use nandu_nand::Nand;
 
-use crate::error::{EngineError, Outcome};
+use crate::edits::Edits;
+use crate::error::Outcome;
 use crate::keeper::Keeper;
 use crate::now::{batch_now, delete_now, put_now};
 use crate::options::Durability;
 use crate::standing::Made;
-use crate::sync::{AtOnce, change, flush, pass};
+use crate::sync::{change, flush, pass};
 
 /// Whether changes wait for a sync.
 pub(crate) fn may_wait<N: Nand, C: Cells>(keeper: &Keeper<'_, N, C>) -> bool {
@@ -21,7 +22,7 @@ pub(crate) fn may_wait<N: Nand, C: Cells>(keeper: &Keeper<'_, N, C>) -> bool {
 /// Changes that wait for a sync. `None` if these are to go to their leaves at once; then nothing else waits.
 pub(crate) fn wait<N: Nand, C: Cells>(
     keeper: &mut Keeper<'_, N, C>,
-    edits: &[Edit<'_>],
+    edits: &Edits<'_>,
     want: Claim,
 ) -> Outcome<Option<Made>, N> {
     if may_wait(keeper)
@@ -29,9 +30,7 @@ pub(crate) fn wait<N: Nand, C: Cells>(
     {
         return Ok(Some(made));
     }
-    if !keeper.waiting().is_idle() {
-        flush(keeper)?;
-    }
+    flush(keeper)?;
     debug_assert!(keeper.waiting().is_idle(), "nothing waits that would hide it");
     Ok(None)
 }
@@ -39,7 +38,7 @@ pub(crate) fn wait<N: Nand, C: Cells>(
 /// Makes one change: puts a value, which may need room, or deletes a key.
 pub(crate) fn make_one<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, edit: &Edit<'_>) -> Outcome<Made, N> {
     let want = if edit.value.is_some() { Claim::Grow } else { Claim::Free };
-    if let Some(made) = wait(keeper, core::slice::from_ref(edit), want)? {
+    if let Some(made) = wait(keeper, &Edits::of(core::slice::from_ref(edit)), want)? {
         return Ok(made);
     }
     let existed = match edit.value {
@@ -52,13 +51,13 @@ pub(crate) fn make_one<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, edit: &
 /// Makes these changes, which ascend, by this claim.
 pub(crate) fn make<N: Nand, C: Cells>(
     keeper: &mut Keeper<'_, N, C>,
-    edits: &[Edit<'_>],
+    edits: &Edits<'_>,
     want: Claim,
 ) -> Outcome<Made, N> {
-    if let [edit] = edits
+    if let Some(edit) = edits.get(0).filter(|_| edits.len() == 1)
         && (edit.value.is_none() || want == Claim::Grow)
     {
-        return make_one(keeper, edit);
+        return make_one(keeper, &edit);
     }
     match wait(keeper, edits, want)? {
         Some(made) => Ok(made),
@@ -68,26 +67,20 @@ pub(crate) fn make<N: Nand, C: Cells>(
 
 /// Puts the head of the value under way into its leaf; nothing waits then.
 pub(crate) fn put_head_now<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, key: &[u8]) -> Outcome<Made, N> {
-    if !keeper.waiting().is_idle() {
-        flush(keeper)?;
-    }
+    flush(keeper)?;
     put_now(keeper, (key, None)).map(Made::Existed)
 }
 
-/// Makes changes of which one is the head of the value under way, at this key; into their leaves at once, where others may wait or not.
+/// Makes changes of which one is the head of the value under way; into their leaves at once, where others may wait or not.
 pub(crate) fn put_heads<N: Nand, C: Cells>(
     keeper: &mut Keeper<'_, N, C>,
-    (edits, key, head): (&[Edit<'_>], &[u8], &[u8]),
+    edits: &Edits<'_>,
     waits: bool,
 ) -> Outcome<Made, N> {
-    let &[one, other] = edits else { return Err(EngineError::BatchTooLarge { pages: edits.len() as u32 }) };
-    let edits = [one, other].map(|edit| if edit.key == key { Edit { value: Some(head), ..edit } } else { edit });
     debug_assert!(edits.iter().all(|edit| edit.value.is_some()), "a head, and the one before it");
     if waits {
-        return pass(keeper, AtOnce::Edits(&edits), Claim::Grow);
+        return pass(keeper, edits, Claim::Grow);
     }
-    if !keeper.waiting().is_idle() {
-        flush(keeper)?;
-    }
-    batch_now(keeper, &edits, Claim::Grow)
+    flush(keeper)?;
+    batch_now(keeper, edits, Claim::Grow)
 }

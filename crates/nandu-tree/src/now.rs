@@ -11,6 +11,7 @@ use nandu_nand::Nand;
 
 use crate::batch::{apply, measure};
 use crate::edit::{delete, make_room, put};
+use crate::edits::Edits;
 use crate::error::{BATCH_PAGES_MAX, EngineError, Outcome};
 use crate::fit::inner_splits_max;
 use crate::growth::claim_growth;
@@ -105,7 +106,7 @@ pub(crate) fn delete_now<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, key: 
 /// Makes these changes, which ascend, by this claim.
 pub(crate) fn batch_now<N: Nand, C: Cells>(
     keeper: &mut Keeper<'_, N, C>,
-    edits: &[Edit<'_>],
+    edits: &Edits<'_>,
     want: Claim,
 ) -> Outcome<Made, N> {
     keeper.ready()?;
@@ -129,10 +130,10 @@ pub(crate) fn batch_now<N: Nand, C: Cells>(
             false => Ok(pages + replace(tree, edit.key)?),
         });
         let applied = replaced.and_then(|fewer| {
-            apply(tree, &mut change, edits.iter().copied(), Growth::Full)?;
+            apply(tree, &mut change, edits.iter(), Growth::Full)?;
             Ok(fewer)
         });
-        let named = edits.iter().map(|edit| pages_named(keeper.tree().path.shape(), edit)).sum();
+        let named = edits.iter().map(|edit| pages_named(keeper.tree().path.shape(), &edit)).sum();
         let applied = applied.map(|fewer| keeper.count_pages((named, fewer)));
         match keeper.conclude(change, applied) {
             // Leaves were divided more often than it seemed.

@@ -35,19 +35,19 @@ pub(crate) struct Numbers {
 impl Numbers {
     pub(crate) const NONE: Numbers = Numbers { all: [Numbered::NONE; SLOTS_MAX], count: 0 };
 
-    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = Numbered> + use<> {
-        debug_assert!(self.all[..self.count.into()].is_sorted_by_key(|it| it.number), "in their order");
-        let Numbers { all, count } = *self;
-        all.into_iter().take(count.into())
+    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = Numbered> + use<'_> {
+        let all = &self.all[..self.count.into()];
+        debug_assert!(all.is_sorted_by_key(|it| it.number), "in their order");
+        all.iter().copied()
     }
 
-    /// Those from this one on.
-    pub(crate) fn from(&self, number: u32) -> impl Iterator<Item = Numbered> + use<> {
-        self.iter().filter(move |it| it.number >= number)
+    /// The slot of one of those from this number on: the oldest, or so many behind it.
+    pub(crate) fn slot_from(&self, number: u32, behind: usize) -> Option<u8> {
+        self.iter().filter(|it| it.number >= number).nth(behind).map(|it| it.slot)
     }
 
     /// Those that were not released.
-    pub(crate) fn held(&self) -> impl DoubleEndedIterator<Item = Numbered> + use<> {
+    pub(crate) fn held(&self) -> impl DoubleEndedIterator<Item = Numbered> + use<'_> {
         self.iter().filter(|it| it.is_held)
     }
 
@@ -133,7 +133,8 @@ mod tests {
         numbers.remove(1);
         assert_eq!(numbers.released().map(of), Some((5, Some(4))));
         numbers.remove(5);
-        assert!(numbers.from(4).map(|it| it.number).eq([4, 6, 7, 8]));
+        let from = |number| (0..).map_while(move |behind| numbers.slot_from(number, behind));
+        assert!(from(4).eq([4, 6, 7, 8]) && from(5).eq([6, 7, 8]) && from(9).eq([]));
         // Slots are used again, numbers are not; until only those that are being removed are in the way.
         let mut last = 8;
         while let Some(number) = add(&mut numbers) {

@@ -110,8 +110,8 @@ impl<'m, C: Cells> Path<'m, C> {
     }
 
     /// Keeps a key that is lent, until something is changed.
-    pub(crate) fn lend(&mut self, key: KeyBuf) {
-        self.keys[0] = key;
+    pub(crate) fn lend(&mut self, key: &[u8]) {
+        self.keys[0].set(key);
     }
 
     /// The separators that are spliced in, or the key that is lent.

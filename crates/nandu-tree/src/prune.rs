@@ -14,7 +14,7 @@ use crate::descend::{descend, leaf_in, look};
 use crate::error::{EngineError, Outcome};
 use crate::fit::encode_fewer;
 use crate::keeper::{CLAIMS_MAX, DEATHS, Keeper};
-use crate::reserved::kept_key;
+use crate::reserved::slot_key;
 use crate::slots::Seek;
 use crate::split::put_inner;
 use crate::tree::Tree;
@@ -61,39 +61,41 @@ fn branch_of<N: Nand, C: Cells>(
     changes: &Changes<'_>,
     slot: u8,
 ) -> Outcome<Option<Branch>, N> {
-    let (first, last) = (kept_key(slot, &[]), kept_key(slot + 1, &[]));
-    let mut from = first;
+    let bounds = (&slot_key(slot)[..], &slot_key(slot + 1)[..]);
+    let mut key = KeyBuf::EMPTY;
+    key.set(bounds.0);
     for _ in 0..PARENTS {
-        descend(tree, Seek::At(from.as_slice()), 1)?;
+        descend(tree, Seek::At(key.as_slice()), 1)?;
         if tree.path.top() == 0 {
             break;
         }
-        let branch = branch_here(tree, changes, (&first, &last))?;
+        let branch = branch_here(tree, changes, bounds, &mut key)?;
         if branch.count > 0 {
             return Ok(Some(branch));
         }
-        if !tree.path.fence(1, true, &mut from) || from.as_slice() >= last.as_slice() {
+        if !tree.path.fence(1, true, &mut key) || key.as_slice() >= bounds.1 {
             break;
         }
     }
     Ok(None)
 }
 
-/// The same under the parent in the path, between these bounds.
+/// The same under the parent in the path, between these bounds; with memory for a key.
 fn branch_here<N: Nand, C: Cells>(
     tree: &mut Tree<'_, N, C>,
     changes: &Changes<'_>,
-    (first, last): (&KeyBuf, &KeyBuf),
+    bounds: (&[u8], &[u8]),
+    key: &mut KeyBuf,
 ) -> Outcome<Branch, N> {
     let all = tree.path.child_count(1);
     let most = all.saturating_sub(if tree.path.top() == 1 { 2 } else { 1 }).min(MOST);
     let mut branch = Branch { at: tree.path.index(1), count: 0 };
-    let (mut low, mut high) = (KeyBuf::EMPTY, KeyBuf::EMPTY);
+    let mut low = edge(tree, changes, (branch.at, bounds), key);
     for child in branch.at..all {
-        let has_bounds = bound(tree, child, &mut low) && bound(tree, child + 1, &mut high);
-        let is_of_slot = has_bounds && low.as_slice() >= first.as_slice() && high.as_slice() <= last.as_slice();
-        let is_free =
-            is_of_slot && changes.lower(low.as_slice()) == changes.lower(high.as_slice()) && !has_heads(tree, child)?;
+        let high = edge(tree, changes, (child + 1, bounds), key);
+        // It is of the slot, and nothing waits for it.
+        let is_free = low.is_some() && low == high && !has_heads(tree, child, key)?;
+        low = high;
         match is_free {
             true if branch.count < most => branch.count += 1,
             // One that has to stay may come before others.
@@ -105,26 +107,34 @@ fn branch_here<N: Nand, C: Cells>(
     Ok(branch)
 }
 
-/// Copies the lower bound of a child of the lowest inner node of the path; of one behind the last the upper bound of that.
-fn bound<N: Nand, C: Cells>(tree: &Tree<'_, N, C>, child: usize, out: &mut KeyBuf) -> bool {
-    if child == 0 || child >= tree.path.child_count(1) {
-        return tree.path.fence(1, child > 0, out);
-    }
-    tree.path.shape().cells().inner_separator(tree.path.inner(1), child - 1, out);
-    true
+/// How many changes are below the lower bound of a child of the lowest inner node of the path, or below the upper bound of the last, if that is between these bounds.
+fn edge<N: Nand, C: Cells>(
+    tree: &Tree<'_, N, C>,
+    changes: &Changes<'_>,
+    (child, (first, last)): (usize, (&[u8], &[u8])),
+    key: &mut KeyBuf,
+) -> Option<usize> {
+    let has_bound = if child == 0 || child >= tree.path.child_count(1) {
+        tree.path.fence(1, child > 0, key)
+    } else {
+        tree.path.shape().cells().inner_separator(tree.path.inner(1), child - 1, key);
+        true
+    };
+    let is_between = has_bound && key.as_slice() >= first && key.as_slice() <= last;
+    is_between.then(|| changes.lower(key.as_slice()))
 }
 
 /// Whether an entry of a leaf names pages of its own.
-fn has_heads<N: Nand, C: Cells>(tree: &mut Tree<'_, N, C>, child: usize) -> Outcome<bool, N> {
+fn has_heads<N: Nand, C: Cells>(tree: &mut Tree<'_, N, C>, child: usize, key: &mut KeyBuf) -> Outcome<bool, N> {
     if !tree.path.state().counts.may_have_heads() {
         return Ok(false);
     }
     let page = tree.path.child_at(1, child);
     let leaf = leaf_in(tree, page)?;
     let (shape, leaf) = (tree.path.shape(), look(tree, &leaf));
-    let (cells, mut key) = (shape.cells(), KeyBuf::EMPTY);
+    let cells = shape.cells();
     Ok((0..cells.leaf_count(leaf)).any(|index| {
-        cells.leaf_key(leaf, index, &mut key);
+        cells.leaf_key(leaf, index, key);
         shape.head(key.as_slice(), cells.leaf_value(leaf, index)).is_some()
     }))
 }

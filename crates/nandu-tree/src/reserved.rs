@@ -42,19 +42,25 @@ pub(crate) fn user_key(key: &[u8]) -> &[u8] {
     if is_reserved(key) { key.get(PREFIX..).unwrap_or_default() } else { key }
 }
 
-/// The key at which the snapshot in a slot keeps what stood at a key. One that is too long is none of a user.
-pub(crate) fn kept_key(slot: u8, key: &[u8]) -> KeyBuf {
-    debug_assert!(slot <= SLOTS + 1, "a slot, or behind the last");
-    let mut kept = KeyBuf::EMPTY;
-    let is_whole = kept.set(&MARK) && kept.append(&[DIRECTORY + slot]) && kept.append(key);
+/// Becomes the key at which the snapshot in a slot keeps what stood at a key, and lends it. One that is too long is none of a user.
+pub(crate) fn set_kept<'k>(kept: &'k mut KeyBuf, slot: u8, key: &[u8]) -> &'k [u8] {
+    let is_whole = kept.set(&slot_key(slot)) && kept.append(key);
     debug_assert!(is_whole, "keys of users leave room for this");
-    kept
+    kept.as_slice()
+}
+
+/// What the keys of a slot begin with: it is not above any of them, and above all of the slots before it.
+pub(crate) fn slot_key(slot: u8) -> [u8; PREFIX] {
+    debug_assert!(slot <= SLOTS + 1, "a slot, or behind the last");
+    let [first, second, third] = MARK;
+    [first, second, third, DIRECTORY + slot]
 }
 
 /// The key that says that there is a snapshot in a slot.
-pub(crate) fn snapshot_key(slot: u8) -> KeyBuf {
+pub(crate) fn snapshot_key(slot: u8) -> [u8; PREFIX + 1] {
     debug_assert!(slot > 0, "slots begin at 1");
-    kept_key(0, &[DIRECTORY + slot])
+    let [first, second, third, directory] = slot_key(0);
+    [first, second, third, directory, DIRECTORY + slot]
 }
 
 /// The slot that such a key names; `None` if it names none.
@@ -65,18 +71,21 @@ pub(crate) fn slot_in(key: &[u8]) -> Option<u8> {
 
 #[cfg(test)]
 mod tests {
-    use super::{SLOTS, is_reserved, kept_key, slot_in, snapshot_key, user_key};
+    use nandu_index::KeyBuf;
+
+    use super::{SLOTS, is_reserved, set_kept, slot_in, snapshot_key, user_key};
 
     #[test]
     fn keys_of_snapshots_have_the_key_of_a_user_and_nothing_else_is_one() {
         for slot in 1..=SLOTS {
-            let kept = kept_key(slot, b"key");
-            assert!(is_reserved(kept.as_slice()) && user_key(kept.as_slice()) == b"key");
-            assert_eq!(slot_in(snapshot_key(slot).as_slice()), Some(slot));
+            let mut kept = KeyBuf::EMPTY;
+            let kept = set_kept(&mut kept, slot, b"key");
+            assert!(is_reserved(kept) && user_key(kept) == b"key");
+            assert_eq!(slot_in(&snapshot_key(slot)), Some(slot));
         }
         let others: [&[u8]; 6] =
             [b"", &[0xFF, 0x7F, 0x48], &[0xFF, 0x7F, 0x48, 0xCF], &[0xFF, 0x7F, 0x48, 0xE0], &[0xFF; 9], b"key"];
         assert!(others.iter().all(|key| !is_reserved(key) && user_key(key) == *key && slot_in(key).is_none()));
-        assert_eq!(slot_in(kept_key(0, &[0xD0]).as_slice()), None);
+        assert_eq!(slot_in(&[0xFF, 0x7F, 0x48, 0xD0, 0xD0]), None);
     }
 }

@@ -11,23 +11,24 @@ use crate::division::{SINGLE_MAX, name_raw};
 use crate::error::{Outcome, corrupt};
 use crate::large::{Namer, find_namer, head_in_path, head_mut, load_named, program_copy};
 use crate::list::Waiting;
-use crate::reserved::kept_key;
+use crate::reserved::set_kept;
 use crate::siblings::write_moved;
 use crate::tree::Tree;
 use crate::unsettled::RawCopy;
 use crate::values::Values;
 
-/// Programs a raw page elsewhere, which is named so: its record has this key, and its user gave that one. The copy waits until it may be named, or is given up where too many wait.
+/// Programs a raw page elsewhere, which is named so: its record has this key. The copy waits until it may be named, or is given up where too many wait.
 pub(crate) fn copy_later<N: Nand, C: Cells>(
     tree: &mut Tree<'_, N, C>,
     (waiting, values): (&Waiting<'_>, &mut Values<'_>),
-    (key, user_key, named): (&[u8], &[u8], Namer),
+    (key, named): (&[u8], Namer),
     victim: &Victim,
 ) -> Outcome<(), N> {
     debug_assert!(!tree.path.is_dirty() && tree.log.has_mlc(), "copies go to two bits a cell");
     let source = victim.page();
     let check = load_named(tree, &waiting.changes, (key, named), source.0)?;
-    let page = program_copy(tree, (user_key, true), victim)?;
+    let page = program_copy(tree, (key, true), victim)?;
+    let user_key = tree.path.shape().user_key(key);
     let copy = RawCopy::new(user_key, (source.0, tree.log.erases(source)), (page, check));
     if !copy.is_some_and(|copy| values.copies_mut().add(copy)) {
         tree.log.forget(PageAddr(page));
@@ -46,15 +47,15 @@ pub(crate) fn name_copy<N: Nand, C: Cells>(
     let source = PageAddr(copy.source);
     // Filled again since, the block has another page there.
     let is_there = tree.log.erases(source) == copy.erases;
-    let of = (copy.source, copy.key(), 0);
-    let named = if is_there { find_namer(tree, (&waiting.changes, values.snapshots()), of)? } else { None };
-    let Some((namer, slot)) = named else {
+    let mut key = KeyBuf::EMPTY;
+    key.set(copy.key());
+    let mut find = || find_namer(tree, (&waiting.changes, values.snapshots()), (copy.source, 0), &mut key);
+    let Some(namer) = (if is_there { find()? } else { None }) else {
         tree.log.forget(PageAddr(copy.page));
         tree.log.goes_late(source);
         return Ok(());
     };
-    let kept = if slot > 0 { kept_key(slot, copy.key()) } else { KeyBuf::EMPTY };
-    let key = if slot > 0 { kept.as_slice() } else { copy.key() };
+    let key = key.as_slice();
     match (namer, waiting.changes.find(key)) {
         (Namer::Change, Ok(index)) => {
             waiting.changes.set_raw(index, (copy.page, copy.check));
@@ -108,7 +109,8 @@ pub(crate) fn rescue<N: Nand, C: Cells>(
             let page = tree.path.shape().page_of(key, waiting.changes.value(index));
             page.filter(|&page| page == from.0).map(|_| index)
         };
-        let kept = || values.snapshots().iter().find_map(|it| names(kept_key(it.slot, key).as_slice()));
+        let mut record = KeyBuf::EMPTY;
+        let kept = || values.snapshots().iter().find_map(|it| names(set_kept(&mut record, it.slot, key)));
         match names(key).or_else(kept) {
             Some(index) => waiting.changes.set_page(index, to.0),
             None if values.has_raw(from.0) => values.move_raw(to.0),

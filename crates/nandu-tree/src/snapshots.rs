@@ -8,12 +8,13 @@ use nandu_log::{Claim, LogError};
 use nandu_media::tree::Malformed;
 use nandu_nand::Nand;
 
+use crate::edits::Edits;
 use crate::error::{EngineError, Outcome, corrupt};
 use crate::keeper::Keeper;
 use crate::make::make;
 use crate::numbers::Numbered;
 use crate::range::range;
-use crate::reserved::{kept_key, slot_in, snapshot_key};
+use crate::reserved::{set_kept, slot_in, slot_key, snapshot_key};
 use crate::standing::value_of;
 use crate::sync::commit_all;
 
@@ -31,7 +32,9 @@ pub(crate) fn take<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>) -> Outcome<
     debug_assert!(keeper.values().snapshots().is_held(new.number), "there was room for it");
     let taken = match keeper.has_room(0, 0) {
         Ok(false) => Err(EngineError::Log(LogError::Full)),
-        Ok(true) => make(keeper, &[Edit { key: snapshot_key(new.slot).as_slice(), value: Some(&record) }], Claim::Grow),
+        Ok(true) => {
+            make(keeper, &Edits::of(&[Edit { key: &snapshot_key(new.slot), value: Some(&record) }]), Claim::Grow)
+        }
         Err(error) => Err(error),
     };
     if let Err(error) = taken {
@@ -55,7 +58,7 @@ fn held<N: Nand, C: Cells>(keeper: &Keeper<'_, N, C>, number: u32) -> Outcome<Nu
 pub(crate) fn release<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, number: u32) -> Outcome<(), N> {
     let slot = held(keeper, number)?.slot;
     let record = number.to_le_bytes();
-    make(keeper, &[Edit { key: snapshot_key(slot).as_slice(), value: Some(&record) }], Claim::Free)?;
+    make(keeper, &Edits::of(&[Edit { key: &snapshot_key(slot), value: Some(&record) }]), Claim::Free)?;
     keeper.change_numbers(|numbers| numbers.release(number));
     debug_assert!(keeper.values().snapshots().released().is_some(), "its records are removed later");
     commit_all(keeper)
@@ -64,16 +67,16 @@ pub(crate) fn release<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, number: 
 /// How many records there were when a snapshot was taken.
 pub(crate) fn count<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, number: u32) -> Outcome<u64, N> {
     let slot = held(keeper, number)?.slot;
-    let record = value_of(keeper, snapshot_key(slot).as_slice())?;
+    let record = value_of(keeper, &snapshot_key(slot))?;
     let count = record.and_then(|record| record.get(NUMBER..)?.first_chunk());
     count.map(|count| u64::from_le_bytes(*count)).ok_or(EngineError::NoSnapshot(number))
 }
 
 /// Finds the snapshots that there are, where the newest commit says that there may be some. Reads the leaf that says so, and what leads to it.
 pub(crate) fn load<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>) -> Outcome<(), N> {
-    let (from, to) = (kept_key(0, &[]), kept_key(1, &[]));
+    let (from, to) = (slot_key(0), slot_key(1));
     debug_assert!(keeper.values().snapshots().is_empty(), "a volume is opened once");
-    let bounds = (Bound::Included(from.as_slice()), Bound::Excluded(to.as_slice()), Direction::Forward);
+    let bounds = (Bound::Included(&from[..]), Bound::Excluded(&to[..]), Direction::Forward);
     let (mut is_sound, mut found) = (true, *keeper.values().snapshots());
     let (tree, waiting) = keeper.parts();
     range(tree, &waiting.changes, bounds, &mut |entry| {
@@ -89,29 +92,29 @@ pub(crate) fn load<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>) -> Outcome<
     Ok(())
 }
 
-/// The record nearest to a bound that a snapshot kept.
+/// Copies the key of the record nearest to a bound that the snapshot in a slot kept. Returns whether there is one.
 pub(crate) fn nearest_kept<N: Nand, C: Cells>(
     keeper: &mut Keeper<'_, N, C>,
     slot: u8,
     (bound, direction): (Bound<&[u8]>, Direction),
-) -> Outcome<Option<KeyBuf>, N> {
-    let (first, last) = (kept_key(slot, &[]), kept_key(slot + 1, &[]));
-    let key = match bound {
-        Bound::Included(key) | Bound::Excluded(key) => kept_key(slot, key),
-        Bound::Unbounded => KeyBuf::EMPTY,
-    };
-    let bound = bound.map(|_| key.as_slice());
-    let (mut from, mut to) = (Bound::Included(first.as_slice()), Bound::Excluded(last.as_slice()));
-    match (bound, direction) {
-        (Bound::Unbounded, _) => {}
-        (bound, Direction::Forward) => from = bound,
-        (bound, Direction::Backward) => to = bound,
+    found: &mut KeyBuf,
+) -> Outcome<bool, N> {
+    let (first, last) = (slot_key(slot), slot_key(slot + 1));
+    if let Bound::Included(key) | Bound::Excluded(key) = bound {
+        set_kept(found, slot, key);
     }
-    let (mut found, mut is_found) = (KeyBuf::EMPTY, false);
+    let (kept, mut is_found) = (*found, false);
+    let bound = bound.map(|_| kept.as_slice());
+    let (first, last) = (Bound::Included(&first[..]), Bound::Excluded(&last[..]));
+    let (from, to) = match (bound, direction) {
+        (Bound::Unbounded, _) => (first, last),
+        (bound, Direction::Forward) => (bound, last),
+        (bound, Direction::Backward) => (first, bound),
+    };
     let (tree, waiting) = keeper.parts();
     range(tree, &waiting.changes, (from, to, direction), &mut |entry| {
         is_found = found.set(entry.key);
         ControlFlow::Break(())
     })?;
-    Ok(is_found.then_some(found))
+    Ok(is_found)
 }

@@ -129,7 +129,7 @@ pub(crate) fn start<N: Nand, C: Cells>(
 pub(crate) fn insert_leaf<N: Nand, C: Cells>(
     tree: &mut Tree<'_, N, C>,
     change: &mut Change,
-    (separator, is_before): (KeyBuf, bool),
+    (separator, is_before): (&[u8], bool),
 ) -> Outcome<(), N> {
     debug_assert!(!tree.path.is_dirty(), "the leaf of the path is on flash");
     let mut splice = tree.path.leaf_splice(2, None);

@@ -4,14 +4,16 @@
 //! when there is room, and nothing is moved from there on; a copy that is old is taken anew.
 
 use nandu_cells::Cells;
-use nandu_index::Edit;
+use nandu_index::{Edit, KeyBuf};
 use nandu_media::features::SNAPSHOTS;
 use nandu_nand::Nand;
 
-use crate::descend::{find_leaf, leaf_in, look};
+use crate::descend::value_at;
+use crate::edits::Edits;
 use crate::error::Outcome;
 use crate::keeper::Keeper;
 use crate::large::keeps;
+use crate::reserved::{NOTHING, set_kept};
 
 /// The value of a key, with what waits.
 pub(crate) fn value_of<'k, N: Nand, C: Cells>(
@@ -20,13 +22,23 @@ pub(crate) fn value_of<'k, N: Nand, C: Cells>(
 ) -> Outcome<Option<&'k [u8]>, N> {
     let (tree, waiting) = keeper.parts();
     debug_assert!(!tree.path.is_dirty(), "what stands there is on flash, or waits");
-    if let Ok(index) = waiting.changes.find(key) {
-        return Ok(waiting.changes.value(index));
+    value_at(tree, &waiting.changes, key)
+}
+
+/// Finds the record that says what stood at a key when the snapshot of this number was taken: that of the first one from there on which has one. Its key is copied then. Returns whether something stood there; `None` if there is no such record.
+pub(crate) fn find_kept<N: Nand, C: Cells>(
+    keeper: &mut Keeper<'_, N, C>,
+    (number, key): (u32, &[u8]),
+    record: &mut KeyBuf,
+) -> Outcome<Option<bool>, N> {
+    let mut behind = 0;
+    while let Some(slot) = keeper.values().snapshots().slot_from(number, behind) {
+        if let Some(value) = value_of(keeper, set_kept(record, slot, key))? {
+            return Ok(Some(value != NOTHING));
+        }
+        behind += 1;
     }
-    let page = find_leaf(tree, key)?;
-    let place = leaf_in(tree, page)?;
-    let (cells, leaf) = (tree.path.shape().cells(), look(tree, &place));
-    Ok(cells.leaf_find(leaf, key).ok().map(|index| cells.leaf_value(leaf, index)))
+    Ok(None)
 }
 
 /// What became of changes.
@@ -39,14 +51,14 @@ pub(crate) enum Made {
 }
 
 /// Whether one of these changes keeps a head that is another one meanwhile.
-pub(crate) fn is_stale<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, edits: &[Edit<'_>]) -> Outcome<bool, N> {
+pub(crate) fn is_stale<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, edits: &Edits<'_>) -> Outcome<bool, N> {
     if !SNAPSHOTS {
         return Ok(false);
     }
-    for edit in edits {
+    for edit in edits.iter() {
         let shape = keeper.tree().path.shape();
-        let is_source = |it: &&Edit<'_>| it.key != edit.key && shape.user_key(it.key) == shape.user_key(edit.key);
-        let Some(source) = edits.iter().find(is_source).filter(|_| keeps(shape, edit)) else { continue };
+        let is_source = |it: &Edit<'_>| it.key != edit.key && shape.user_key(it.key) == shape.user_key(edit.key);
+        let Some(source) = edits.iter().find(is_source).filter(|_| keeps(shape, &edit)) else { continue };
         if value_of(keeper, source.key)? != edit.value {
             return Ok(true);
         }

@@ -19,17 +19,17 @@ use nandu_log::{Claim, LogError};
 use nandu_media::features::SNAPSHOTS;
 use nandu_nand::Nand;
 
-use crate::batch::apply;
+use crate::batch::{apply, of_leaf};
 use crate::changes::{Changes, UNSYNCED};
-use crate::descend::{descend, find_leaf, leaf_in, look};
+use crate::descend::{descend, leaf_in, look, value_at};
 use crate::division::SINGLE_MAX;
+use crate::edits::Edits;
 use crate::error::{BATCH_PAGES_MAX, EngineError, Outcome};
 use crate::fit::{ascending_size_max, inner_splits_max, is_at_end, list_room, size_with, splits_by};
 use crate::growth::claim_growth;
 use crate::keeper::{BATCH_DEATHS, CLAIMS_MAX, DEATHS, Keeper};
 use crate::large::{is_kept_by, keeps, pages_named, replace_waiting};
 use crate::list::{Waiting, changes_max, has_room, members_left, size_beside, waiting_max};
-use crate::path::Path;
 use crate::shape::TreeShape;
 use crate::slots::{Growth, Seek};
 use crate::standing::{Made, is_stale, value_of};
@@ -65,26 +65,23 @@ fn list_max<N: Nand, C: Cells>(keeper: &Keeper<'_, N, C>) -> usize {
 /// Changes in memory, all to be synced together; where a leaf has to be divided for them, by this claim. Returns whether the key of the last was there; `None` if they cannot wait. Reads the leaves that are not in memory.
 pub(crate) fn change<N: Nand, C: Cells>(
     keeper: &mut Keeper<'_, N, C>,
-    edits: &[Edit<'_>],
+    edits: &Edits<'_>,
     want: Claim,
 ) -> Outcome<Option<Made>, N> {
     keeper.check_writable()?;
-    let changes = &keeper.waiting().changes;
-    let memory: usize = edits.iter().map(|edit| changes.memory_size(edit)).sum();
-    let size: usize = edits.iter().map(|edit| changes.list_size(edit)).sum();
-    let max = list_max(keeper);
+    let ((memory, size), max) = (keeper.waiting().changes.sizes(edits), list_max(keeper));
     if keeper.waiting().broken.is(|it| it.splits_batches) && edits.len() > 1 {
-        return edits.chunks(1).map(|edit| change(keeper, edit, want)).last().unwrap_or(Ok(None));
+        return edits.iter().map(|edit| change(keeper, &Edits::of(&[edit]), want)).last().unwrap_or(Ok(None));
     }
     let passes = may_pass(keeper, edits);
     let leaves = if keeper.values().done() > 0 { MERGED_BY_VALUE } else { MERGED_BY_PUT };
     let is_too_large = memory > waiting_max(keeper.waiting(), keeper.tree().path.shape()) / 2 || size > max;
     if is_too_large || names_several(keeper.tree().path.shape(), edits) {
-        return passes.then(|| pass(keeper, AtOnce::Edits(edits), want)).transpose();
+        return passes.then(|| pass(keeper, edits, want)).transpose();
     }
     let (mut existed, mut changes_any, mut deaths) = (false, false, 0);
     let shape = *keeper.tree().path.shape();
-    for edit in edits {
+    for edit in edits.iter() {
         let before = value_of(keeper, edit.key)?;
         existed = before.is_some();
         deaths += usize::from(before.is_some_and(|value| shape.head(edit.key, value).is_some()));
@@ -94,14 +91,15 @@ pub(crate) fn change<N: Nand, C: Cells>(
         return Ok(Some(Made::Existed(existed)));
     }
     if passes
-        && !has_way(keeper, edits, 0)
-        && (tightness_of(keeper, edits)?.pages > 0 || !make_way(keeper, edits, (WAYS, leaves))?)
+        && !has_way(keeper, takes(keeper, edits), 0)
+        && (tightness_of(keeper, edits)?.pages > 0
+            || !make_way(keeper, &|keeper| takes(keeper, edits), (WAYS, leaves))?)
     {
-        return pass(keeper, AtOnce::Edits(edits), want).map(Some);
+        return pass(keeper, edits, want).map(Some);
     }
     let mut tight = None;
     for _ in 0..CLAIMS_MAX {
-        if !make_way(keeper, edits, (CLAIMS_MAX, leaves))? {
+        if !make_way(keeper, &|keeper| takes(keeper, edits), (CLAIMS_MAX, leaves))? {
             return Err(keeper.refuse(Claim::Replace));
         }
         let pages = make_room(keeper, want, &|keeper| tightness_of(keeper, edits))?;
@@ -109,7 +107,7 @@ pub(crate) fn change<N: Nand, C: Cells>(
         keeper.make_list_room(size)?;
         make_dying_room(keeper, deaths)?;
         // Pages that were moved for the room of pages may have taken that in memory.
-        if has_way(keeper, edits, usize::MAX) {
+        if has_way(keeper, takes(keeper, edits), usize::MAX) {
             tight = Some(pages);
             break;
         }
@@ -121,7 +119,7 @@ pub(crate) fn change<N: Nand, C: Cells>(
     keeper.parts().1.is_owed = true;
     for (index, edit) in edits.iter().enumerate() {
         // All this was read before. If it cannot be read again, a batch is not left half done: nothing more is made durable.
-        set(keeper, (edits, edit)).inspect_err(|_| keeper.breaks(index > 0))?;
+        set(keeper, (edits, &edit)).inspect_err(|_| keeper.breaks(index > 0))?;
     }
     if tight > 0 {
         let divided = divide(keeper, edits, tight);
@@ -134,41 +132,41 @@ pub(crate) fn change<N: Nand, C: Cells>(
 }
 
 /// Whether a change has a head that names several pages: it cannot wait (W6).
-fn names_several<C: Cells>(shape: &TreeShape<C>, edits: &[Edit<'_>]) -> bool {
-    let pages = |edit: &Edit<'_>| edit.value.and_then(|value| shape.head(edit.key, value)).map_or(0, |it| it.pages());
+fn names_several<C: Cells>(shape: &TreeShape<C>, edits: &Edits<'_>) -> bool {
+    let pages = |edit: Edit<'_>| edit.value.and_then(|value| shape.head(edit.key, value)).map_or(0, |it| it.pages());
     SNAPSHOTS && edits.iter().any(|edit| pages(edit) > 1)
 }
 
 /// Bytes that changes take of memory and of the next list, beyond what they take the place of.
-fn takes<N: Nand, C: Cells>(keeper: &Keeper<'_, N, C>, edits: &[Edit<'_>]) -> (usize, usize) {
+fn takes<N: Nand, C: Cells>(keeper: &Keeper<'_, N, C>, edits: &Edits<'_>) -> (usize, usize) {
     let changes = &keeper.waiting().changes;
-    let memory = edits.iter().map(|edit| changes.memory_size(edit)).sum::<usize>();
-    let size = edits.iter().map(|edit| changes.list_size(edit)).sum::<usize>();
+    let (memory, size) = changes.sizes(edits);
     debug_assert!(memory > 0 && size > 0, "a change takes room");
     // Of several one may come before another one goes.
-    let [edit] = edits else { return (memory, size) };
+    let Some(edit) = edits.get(0).filter(|_| edits.len() == 1) else { return (memory, size) };
     let (memory_gone, size_gone) = changes.sizes_of(edit.key);
     (memory.saturating_sub(memory_gone), size.saturating_sub(size_gone))
+}
+
+/// The same of changes that go to their leaves at once.
+fn at_once_takes<N: Nand, C: Cells>(keeper: &Keeper<'_, N, C>, edits: &Edits<'_>) -> (usize, usize) {
+    let sizes = edits.iter().map(|edit| keeper.waiting().changes.at_once_sizes(edit.key));
+    sizes.fold((0, 0), |sum, (memory, size)| (sum.0 + memory, sum.1 + size))
 }
 
 /// Part of memory and of a list, as a divisor, that what is put at once takes at most.
 const MARKS_SHARE: usize = 2;
 
 /// Whether changes may go to their leaves at once: memory has room for what a commit lists of their keys. Where all have one length, a list has no word for it, and room for one is soon made.
-fn may_pass<N: Nand, C: Cells>(keeper: &Keeper<'_, N, C>, edits: &[Edit<'_>]) -> bool {
+fn may_pass<N: Nand, C: Cells>(keeper: &Keeper<'_, N, C>, edits: &Edits<'_>) -> bool {
     let (waiting, shape) = (keeper.waiting(), keeper.tree().path.shape());
     let memory: usize = edits.iter().map(|edit| waiting.changes.at_once_size(edit.key)).sum();
     shape.cells().key_size() == 0
         && memory <= (waiting_max(waiting, shape) / MARKS_SHARE).min(list_max(keeper) / MARKS_SHARE)
 }
 
-/// Whether memory and the next list have room for changes; where so much may wait in any case, that is enough.
-pub(crate) fn has_way<N: Nand, C: Cells>(keeper: &Keeper<'_, N, C>, edits: &[Edit<'_>], waits: usize) -> bool {
-    has_way_for(keeper, takes(keeper, edits), waits)
-}
-
-/// The same for what takes so many bytes of memory and of the next list.
-fn has_way_for<N: Nand, C: Cells>(keeper: &Keeper<'_, N, C>, (memory, size): (usize, usize), waits: usize) -> bool {
+/// Whether memory and the next list have room for what takes so many bytes of them; where so much may wait in any case, that is enough.
+fn has_way<N: Nand, C: Cells>(keeper: &Keeper<'_, N, C>, (memory, size): (usize, usize), waits: usize) -> bool {
     keeper.waiting().changes.bytes_in(UNSYNCED) + size <= list_max(keeper)
         && has_room(keeper.waiting(), keeper.tree().path.shape(), (memory, waits))
 }
@@ -176,15 +174,15 @@ fn has_way_for<N: Nand, C: Cells>(keeper: &Keeper<'_, N, C>, (memory, size): (us
 /// Whether changes have room in memory and in their leaves, in the next list beside so many bytes, and a page with them: so that nothing is to be done for them.
 pub(crate) fn has_all<N: Nand, C: Cells>(
     keeper: &mut Keeper<'_, N, C>,
-    edits: &[Edit<'_>],
+    edits: &Edits<'_>,
     beside: usize,
 ) -> Outcome<bool, N> {
     keeper.ready()?;
     let Tightness { pages, is_sure, .. } = tightness_of(keeper, edits)?;
-    if !has_way(keeper, edits, 0) || pages > 0 && !is_sure {
+    if !has_way(keeper, takes(keeper, edits), 0) || pages > 0 && !is_sure {
         return Ok(false);
     }
-    let size: usize = edits.iter().map(|edit| keeper.waiting().changes.list_size(edit)).sum();
+    let (_, size) = keeper.waiting().changes.sizes(edits);
     let has_list_room = keeper.waiting().listed_next() + size + beside <= list_max(keeper);
     Ok(has_list_room && keeper.has_room(1, members_left(keeper.waiting()))?)
 }
@@ -196,23 +194,14 @@ type Takes<'t, 'm, N, C> = &'t dyn Fn(&Keeper<'m, N, C>) -> (usize, usize);
 type Fit<'t, 'm, N, C> = &'t dyn Fn(&mut Keeper<'m, N, C>) -> Outcome<Tightness, N>;
 
 /// Makes room for changes in memory and in the next list, in so many rounds at most, each with so many leaves behind a commit, or one more if they are two and none is made. Returns whether there is. After a mount more may wait than is let in, since what members list waits again: then a round has to make as much room as the changes take, no more.
-fn make_way<N: Nand, C: Cells>(
-    keeper: &mut Keeper<'_, N, C>,
-    edits: &[Edit<'_>],
-    ways: (u32, usize),
-) -> Outcome<bool, N> {
-    make_way_for(keeper, &|keeper| takes(keeper, edits), ways)
-}
-
-/// The same for what takes so many bytes of memory and of the next list.
-fn make_way_for<'m, N: Nand, C: Cells>(
+fn make_way<'m, N: Nand, C: Cells>(
     keeper: &mut Keeper<'m, N, C>,
     takes: Takes<'_, 'm, N, C>,
     (most, leaves): (u32, usize),
 ) -> Outcome<bool, N> {
     let (max, before) = (list_max(keeper), keeper.waiting().changes.waiting());
     for _ in 0..most {
-        if has_way_for(keeper, takes(keeper), before) {
+        if has_way(keeper, takes(keeper), before) {
             return Ok(true);
         }
         let ((memory, size), spent) = (takes(keeper), keeper.tree().log.spent().0);
@@ -231,13 +220,13 @@ fn make_way_for<'m, N: Nand, C: Cells>(
             merge_leaves(keeper, 2 * leaves - 1, spent)?;
         }
     }
-    Ok(has_way_for(keeper, takes(keeper), before))
+    Ok(has_way(keeper, takes(keeper), before))
 }
 
 /// A change in memory, which has room there; one of these, which are made together.
 pub(crate) fn set<N: Nand, C: Cells>(
     keeper: &mut Keeper<'_, N, C>,
-    (edits, edit): (&[Edit<'_>], &Edit<'_>),
+    (edits, edit): (&Edits<'_>, &Edit<'_>),
 ) -> Outcome<(), N> {
     let existed = value_of(keeper, edit.key)?.is_some();
     let shape = keeper.tree().path.shape();
@@ -283,15 +272,6 @@ pub(crate) fn waits_beside<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, key
     Ok(waiting.changes.waits_in(group) > 0)
 }
 
-/// How many of these edits, which ascend, concern the leaf that the path leads to, as the first does.
-fn count_here<C: Cells>(path: &Path<'_, C>, edits: &[Edit<'_>]) -> usize {
-    let mut fence = KeyBuf::EMPTY;
-    match path.fence(0, true, &mut fence) {
-        true => edits.partition_point(|edit| edit.key < fence.as_slice()).max(1),
-        false => edits.len(),
-    }
-}
-
 /// How changes fit their leaves, with what waits for these.
 pub(crate) struct Tightness {
     /// Pages that the leaves are divided into; 0 if all fit.
@@ -306,15 +286,14 @@ pub(crate) struct Tightness {
 fn tightness<N: Nand, C: Cells>(
     tree: &mut Tree<'_, N, C>,
     changes: &Changes<'_>,
-    edits: &[Edit<'_>],
+    edits: &Edits<'_>,
 ) -> Outcome<Tightness, N> {
-    let (mut pages, mut is_sure, mut tight, mut leaves) = (0, true, 0, 0);
+    let (mut pages, mut is_sure, mut tight, mut leaves, mut at) = (0, true, 0, 0, 0);
     let kept = list_room(tree);
-    let mut rest = edits;
-    while let Some(first) = rest.first() {
+    while let Some(first) = edits.get(at) {
         let waits = group_of(tree, changes, first.key)?;
-        let (here, others) = rest.split_at(count_here(&tree.path, rest));
-        (rest, leaves) = (others, leaves + 1);
+        let here = of_leaf(&tree.path, edits, at);
+        (at, leaves) = (here.end, leaves + 1);
         let child = tree.path.child(0);
         let place = leaf_in(tree, child)?;
         let leaf = look(tree, &place);
@@ -322,7 +301,7 @@ fn tightness<N: Nand, C: Cells>(
         let room = tree.path.room();
         let room = if is_at_end(&tree.path) { room.min(ascending_size_max(tree)) } else { room };
         let before = size_with(shape.cells(), leaf, changes.edits(waits.clone()));
-        let size = size_with(shape.cells(), leaf, merged(changes.edits(waits), here));
+        let size = size_with(shape.cells(), leaf, merged(changes.edits(waits), edits, here));
         // What takes no more room than what it replaces is never refused.
         if size > room.min(tree.path.room().saturating_sub(kept)) && size > before {
             let parts = 4 + inner_splits_max(&tree.path);
@@ -362,33 +341,37 @@ fn make_room<'m, N: Nand, C: Cells>(
 /// As [`tightness`], of changes that are to wait.
 pub(crate) fn tightness_of<N: Nand, C: Cells>(
     keeper: &mut Keeper<'_, N, C>,
-    edits: &[Edit<'_>],
+    edits: &Edits<'_>,
 ) -> Outcome<Tightness, N> {
     let (tree, waiting) = keeper.parts();
     tightness(tree, &waiting.changes, edits)
 }
 
-/// These changes, and those that wait and are not replaced by one of them.
-fn merged<'e>(waits: impl Iterator<Item = Edit<'e>>, edits: &'e [Edit<'e>]) -> impl Iterator<Item = Edit<'e>> {
-    let stays = |edit: &Edit<'_>| edits.binary_search_by(|other| other.key.cmp(edit.key)).is_err();
-    waits.filter(stays).chain(edits.iter().copied())
+/// Some of these changes, and those that wait and are not replaced by one of them.
+fn merged<'e>(
+    waits: impl Iterator<Item = Edit<'e>>,
+    edits: &'e Edits<'e>,
+    here: Range<usize>,
+) -> impl Iterator<Item = Edit<'e>> {
+    waits.filter(|edit| edits.find(edit.key).is_none()).chain(edits.part(here))
 }
 
 /// Makes these changes durable, which were set, in their leaves, with all that waits for these and all that is unsynced. So many pages were found to be room for it.
-fn divide<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, edits: &[Edit<'_>], pages: u32) -> Outcome<(), N> {
+fn divide<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, edits: &Edits<'_>, pages: u32) -> Outcome<(), N> {
     let mut pages = pages + edits.len() as u32;
     for _ in 0..CLAIMS_MAX {
         keeper.ready()?;
         let need = Need { want: Claim::Replace, pages, live: 0, deaths: BATCH_DEATHS };
         let Some(mut change) = keeper.claim(need)? else { continue };
         let mut groups = Ok(());
-        for edit in edits {
+        for edit in edits.iter() {
             let (tree, waiting) = keeper.parts();
             let group = group_of(tree, &waiting.changes, edit.key);
             groups = groups.and(group.map(|group| waiting.changes.merge(group)));
         }
         let (tree, waiting) = keeper.parts();
-        let applied = groups.and_then(|()| apply(tree, &mut change, waiting.changes.merged(&[]), Growth::Early));
+        let applied =
+            groups.and_then(|()| apply(tree, &mut change, waiting.changes.merged(&Edits::of(&[])), Growth::Early));
         keeper.count(true, (0, 0));
         match keeper.conclude(change, applied) {
             Err(EngineError::BatchTooLarge { .. }) if pages < BATCH_PAGES_MAX => pages *= 2,
@@ -403,54 +386,21 @@ pub(crate) fn put_head<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, key: &[
     debug_assert!(keeper.values().part().is_none(), "the value is whole");
     let mut room = [0; SINGLE_MAX];
     if let Some(head) = keeper.values().single_head(&mut room)
-        && let Some(existed) = change(keeper, &[Edit { key, value: Some(head) }], keeper.values().claim())?
+        && let Some(existed) = change(keeper, &Edits::of(&[Edit { key, value: Some(head) }]), keeper.values().claim())?
     {
         return Ok(existed);
     }
-    pass(keeper, AtOnce::Head(key), Claim::Grow)
+    pass(keeper, &Edits::of_head(key), Claim::Grow)
 }
 
-/// What goes to its leaves at once.
-#[derive(Clone, Copy)]
-pub(crate) enum AtOnce<'e> {
-    /// Changes, in the order of their keys.
-    Edits(&'e [Edit<'e>]),
-    /// The head of the value under way, at this key.
-    Head(&'e [u8]),
-}
-
-impl<'e> AtOnce<'e> {
-    fn keys(self) -> impl Iterator<Item = &'e [u8]> {
-        let (edits, key) = match self {
-            AtOnce::Edits(edits) => (edits, None),
-            AtOnce::Head(key) => (&[][..], Some(key)),
-        };
-        edits.iter().map(|edit| edit.key).chain(key)
-    }
-
-    /// Bytes that it takes of memory and of a list.
-    fn takes<N: Nand, C: Cells>(self, keeper: &Keeper<'_, N, C>) -> (usize, usize) {
-        let sizes = self.keys().map(|key| keeper.waiting().changes.at_once_sizes(key));
-        sizes.fold((0, 0), |sum, (memory, size)| (sum.0 + memory, sum.1 + size))
-    }
-
-    /// Calls with the tree, what waits, and the changes.
-    fn with<'m, N: Nand, C: Cells, T>(
-        self,
-        keeper: &mut Keeper<'m, N, C>,
-        call: impl FnOnce(&mut Tree<'m, N, C>, &mut Waiting<'m>, &[Edit<'_>]) -> T,
-    ) -> T {
-        match self {
-            AtOnce::Edits(edits) => {
-                let (tree, waiting) = keeper.parts();
-                call(tree, waiting, edits)
-            }
-            AtOnce::Head(key) => {
-                let (tree, waiting, head) = keeper.with_head(None);
-                call(tree, waiting, &[Edit { key, value: Some(head) }])
-            }
-        }
-    }
+/// Calls with the tree, what waits, and changes, of which a head that stands for that of the value under way is that one.
+fn with_head<'m, N: Nand, C: Cells, T>(
+    keeper: &mut Keeper<'m, N, C>,
+    edits: &Edits<'_>,
+    call: impl FnOnce(&mut Tree<'m, N, C>, &mut Waiting<'m>, &Edits<'_>) -> T,
+) -> T {
+    let (tree, waiting, head) = keeper.with_head(None);
+    call(tree, waiting, &if edits.is_head() { edits.with_head(head) } else { *edits })
 }
 
 /// Puts changes, or the head of the value under way, into their leaves, with what waits for those leaves, and makes them durable with all that is unsynced; where a leaf has to be divided, by this claim. Returns whether the key of the last was there.
@@ -458,45 +408,43 @@ impl<'e> AtOnce<'e> {
 /// The commit lists of each that it is in its leaf, so that nothing that an older member has of the key hides it at a mount.
 pub(crate) fn pass<'m, N: Nand, C: Cells>(
     keeper: &mut Keeper<'m, N, C>,
-    what: AtOnce<'_>,
+    edits: &Edits<'_>,
     want: Claim,
 ) -> Outcome<Made, N> {
     let (mut pages, mut growth) = (0, Growth::Own);
     for _ in 0..CLAIMS_MAX {
         // A commit may take it along. Then a member lists what is there of the key, and comes before this.
-        if what.keys().any(|key| keeper.waiting().changes.is_unsynced_at(key)) {
+        if edits.iter().any(|edit| keeper.waiting().changes.is_unsynced_at(edit.key)) {
             commit_some(keeper)?;
             continue;
         }
         // It takes little room, and goes to its leaves with some programs yet.
-        if !make_way_for(keeper, &|keeper| what.takes(keeper), (CLAIMS_MAX, 1))? {
+        if !make_way(keeper, &|keeper| at_once_takes(keeper, edits), (CLAIMS_MAX, 1))? {
             return Err(keeper.refuse(Claim::Replace));
         }
         if pages == 0 {
             let tightness = |keeper: &mut Keeper<'m, N, C>| {
-                what.with(keeper, |tree, waiting, edits| tightness(tree, &waiting.changes, edits))
+                with_head(keeper, edits, |tree, waiting, edits| tightness(tree, &waiting.changes, edits))
             };
             let (room, leaves) = (make_room(keeper, want, &tightness)?, tightness(keeper)?.leaves);
             (pages, growth) = if room > 0 { (room + leaves, Growth::Early) } else { (2 * leaves, Growth::Own) };
             pages = pages.min(BATCH_PAGES_MAX);
         }
         keeper.ready()?;
-        let (memory, size) = what.takes(keeper);
+        let (memory, size) = at_once_takes(keeper, edits);
         keeper.make_list_room(size)?;
         // As in `change`; and where room was made a page of the key may have moved.
-        let is_unsynced = what.keys().any(|key| keeper.waiting().changes.is_unsynced_at(key));
-        if is_unsynced || !has_way_for(keeper, (memory, size), usize::MAX) {
+        let is_unsynced = edits.iter().any(|edit| keeper.waiting().changes.is_unsynced_at(edit.key));
+        if is_unsynced || !has_way(keeper, (memory, size), usize::MAX) {
             continue;
         }
         let need = Need { want: Claim::Replace, pages, live: 0, deaths: BATCH_DEATHS };
         let Some(mut change) = keeper.claim(need)? else { continue };
-        if let AtOnce::Edits(edits) = what
-            && is_stale(keeper, edits)?
-        {
+        if is_stale(keeper, edits)? {
             return Ok(Made::Stale);
         }
         let applied =
-            what.with(keeper, |tree, waiting, edits| put_through(tree, waiting, &mut change, (edits, growth)));
+            with_head(keeper, edits, |tree, waiting, edits| put_through(tree, waiting, &mut change, (edits, growth)));
         let applied = applied.map(|(existed, pages)| {
             keeper.count(true, pages);
             Made::Existed(existed)
@@ -516,33 +464,23 @@ fn put_through<N: Nand, C: Cells>(
     tree: &mut Tree<'_, N, C>,
     waiting: &mut Waiting<'_>,
     change: &mut Change,
-    (edits, growth): (&[Edit<'_>], Growth),
+    (edits, growth): (&Edits<'_>, Growth),
 ) -> Outcome<(bool, (u32, u32)), N> {
     let (mut existed, mut more, mut fewer) = (false, 0, 0);
-    for edit in edits {
+    for edit in edits.iter() {
         if !is_kept_by(tree.path.shape(), edits, edit.key) {
             fewer += replace_waiting(tree, &waiting.changes, edit.key)?;
         }
-        more += pages_named(tree.path.shape(), edit);
+        more += pages_named(tree.path.shape(), &edit);
         let group = group_of(tree, &waiting.changes, edit.key)?;
         waiting.changes.merge(group);
     }
-    for edit in edits {
-        existed = is_there(tree, &waiting.changes, edit.key)?;
-        waiting.changes.set_at_once(edit.key, gain(tree.path.shape(), edit, existed));
+    for edit in edits.iter() {
+        existed = value_at(tree, &waiting.changes, edit.key)?.is_some();
+        waiting.changes.set_at_once(edit.key, gain(tree.path.shape(), &edit, existed));
     }
     apply(tree, change, waiting.changes.merged(edits), growth)?;
     Ok((existed, (more, fewer)))
-}
-
-/// Whether a key is there, with what waits.
-fn is_there<N: Nand, C: Cells>(tree: &mut Tree<'_, N, C>, changes: &Changes<'_>, key: &[u8]) -> Outcome<bool, N> {
-    if let Ok(index) = changes.find(key) {
-        return Ok(changes.value(index).is_some());
-    }
-    let page = find_leaf(tree, key)?;
-    let place = leaf_in(tree, page)?;
-    Ok(tree.path.shape().cells().leaf_find(look(tree, &place), key).is_ok())
 }
 
 /// Makes every change so far durable. Programs one page, or nothing if there is no change since the last sync; and where memory is nearly full as many leaves
@@ -600,7 +538,7 @@ fn merge<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, change: &mut Change, 
     let (tree, waiting) = keeper.parts();
     debug_assert!(waiting.changes.waits_in(group.clone()) > 0, "changes of a leaf");
     waiting.changes.merge(group);
-    apply(tree, change, waiting.changes.merged(&[]), Growth::Own)
+    apply(tree, change, waiting.changes.merged(&Edits::of(&[])), Growth::Own)
 }
 
 /// Leaves with most changes, of those that are looked at; the densest first.
@@ -756,6 +694,9 @@ fn pages_of<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, group: &Range<usiz
 
 /// Brings every change to its leaf, and lets all members leave. Programs a page for each leaf concerned.
 pub(crate) fn flush<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>) -> Outcome<(), N> {
+    if keeper.waiting().is_idle() {
+        return Ok(());
+    }
     sync(keeper)?;
     while keeper.waiting().changes.first_waiting().is_some() {
         merge_leaf(keeper, Which::First)?;

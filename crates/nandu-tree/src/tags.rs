@@ -15,8 +15,8 @@ use nandu_log::{Claim, Kind, LogError, TAIL_MAX, Tag, Tagged};
 use nandu_media::features::TAGS;
 use nandu_nand::{CellMode, Nand, PageAddr};
 
-use crate::batch::with_beside;
 use crate::division::raw_head;
+use crate::edits::Edits;
 use crate::error::{EngineError, Outcome};
 use crate::keeper::{CLAIMS_MAX, DEATHS, Keeper};
 use crate::list::changes_max;
@@ -60,8 +60,7 @@ pub(crate) fn put_tagged<N: Nand, C: Cells>(
     keeper.check_writable()?;
     debug_assert!(bytes.len() == keeper.tree().log.page_size(), "a tag tells of a whole page");
     let mut head = raw_head(bytes.len(), (0, 0));
-    let has_all = with_beside(Edit { key, value: Some(&head) }, beside, |edits| has_all(keeper, edits, 0))?;
-    if !has_all {
+    if !has_all(keeper, &Edits::beside(Edit { key, value: Some(&head) }, beside), 0)? {
         return Ok(false);
     }
     let need = Need { want: Claim::Grow, pages: 2, live: 1, deaths: DEATHS + 1 };
@@ -83,10 +82,8 @@ pub(crate) fn put_tagged<N: Nand, C: Cells>(
     waiting.is_owed = !tree.log.is_tagged(PageAddr(page));
     head = raw_head(bytes.len(), (page, check));
     // All this was read before. If it cannot be read again, nothing more is made durable: a mount would make what the tag says.
-    with_beside(Edit { key, value: Some(&head) }, beside, |edits| {
-        edits.iter().try_for_each(|edit| set(keeper, (edits, edit)))
-    })
-    .inspect_err(|_| keeper.breaks(true))?;
+    let edits = Edits::beside(Edit { key, value: Some(&head) }, beside);
+    edits.iter().try_for_each(|edit| set(keeper, (&edits, &edit))).inspect_err(|_| keeper.breaks(true))?;
     Ok(true)
 }
 
@@ -128,18 +125,16 @@ pub(crate) fn adopt<N: Nand, C: Cells>(
     keeper.head_waits(is_new.into());
     let max = changes_max(keeper.tree().path.shape().bare_room());
     let (_, waiting) = keeper.parts();
-    with_beside(Edit { key, value: Some(&head) }, beside, |edits| {
-        let memory: usize = edits.iter().map(|edit| waiting.changes.memory_size(edit)).sum();
-        let size: usize = edits.iter().map(|edit| waiting.changes.list_size(edit)).sum();
-        if waiting.listed_next() + size > max || waiting.changes.used() + memory > waiting.changes.size() {
-            return Err(EngineError::PendingSize);
-        }
-        waiting.is_owed = true;
-        for edit in edits {
-            waiting.changes.set_unsynced(edit, (is_new && edit.key == key).into());
-        }
-        Ok(())
-    })
+    let edits = Edits::beside(Edit { key, value: Some(&head) }, beside);
+    let (memory, size) = waiting.changes.sizes(&edits);
+    if waiting.listed_next() + size > max || waiting.changes.used() + memory > waiting.changes.size() {
+        return Err(EngineError::PendingSize);
+    }
+    waiting.is_owed = true;
+    for edit in edits.iter() {
+        waiting.changes.set_unsynced(&edit, (is_new && edit.key == key).into());
+    }
+    Ok(())
 }
 
 /// Makes durable what was made again, and programs the last page of the tail, which is that of this key and was read to have these bytes, elsewhere: it may be torn, and read badly the next time. 1 program, and 1 for a commit, with which no member leaves

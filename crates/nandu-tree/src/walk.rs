@@ -11,7 +11,7 @@ use crate::descend::{descend, load_root};
 use crate::error::{Outcome, corrupt};
 use crate::large::{HeadCounts, visit_leaf, visit_open, visit_waiting};
 use crate::list::Waiting;
-use crate::reserved::kept_key;
+use crate::reserved::{END, FIRST, PREFIX, slot_key};
 use crate::slots::{PENDING, Seek};
 use crate::tree::{Tree, Visit};
 use crate::values::Values;
@@ -53,13 +53,13 @@ fn live_pages<N: Nand, C: Cells>(
     debug_assert!(!tree.path.is_dirty(), "what lives is on flash");
     load_root(tree)?;
     let (may_have, mut heads) = (tree.path.state().counts.may_have_heads(), HeadCounts::default());
+    let cells = tree.path.shape().cells();
+    let (mut key, mut fence) = (KeyBuf::EMPTY, KeyBuf::EMPTY);
     if tree.path.top() == 0 {
         let root = tree.path.state().root;
         visit(&mut tree.log, PageAddr(root), &[]);
-        return if may_have { visit_leaf(tree, (root, changes), visit) } else { Ok(heads) };
+        return if may_have { visit_leaf(tree, (root, changes), &mut key, visit) } else { Ok(heads) };
     }
-    let cells = tree.path.shape().cells();
-    let (mut key, mut fence) = (KeyBuf::EMPTY, KeyBuf::EMPTY);
     cells.minimum(&mut key);
     let mut seen = [PENDING; HEIGHT_MAX];
     // Each node of level 1 is in a page of its own, so there are no more of them than pages.
@@ -76,24 +76,23 @@ fn live_pages<N: Nand, C: Cells>(
             }
         }
         debug_assert!(!tree.path.is_dirty(), "nothing changes on the way");
-        for index in 0..tree.path.child_count(1) {
+        let count = tree.path.child_count(1);
+        if SNAPSHOTS && let Some(slot) = youngest {
+            // How many leaves begin below a key.
+            let below = |bound: [u8; PREFIX]| {
+                let is_first = *key.as_slice() < bound[..];
+                u32::from(is_first) + cells.inner_find(tree.path.inner(1), &bound, true) as u32
+            };
+            heads.leaves += (count as u32).saturating_sub(below(END).saturating_sub(below(FIRST)));
+            heads.kept += below(slot_key(slot + 1)).saturating_sub(below(slot_key(slot)));
+        }
+        for index in 0..count {
             let child = tree.path.child_at(1, index);
-            if SNAPSHOTS && let Some(slot) = youngest {
-                if index > 0 {
-                    cells.inner_separator(tree.path.inner(1), index - 1, &mut fence);
-                }
-                let low = if index > 0 { fence.as_slice() } else { key.as_slice() };
-                let is_reserved = tree.path.shape().is_reserved(low);
-                heads.leaves += u32::from(!is_reserved);
-                heads.kept += u32::from(
-                    is_reserved && low >= kept_key(slot, &[]).as_slice() && low < kept_key(slot + 1, &[]).as_slice(),
-                );
-            }
             if child < tree.path.shape().page_count() {
                 visit(&mut tree.log, PageAddr(child), &[]);
             }
             if may_have {
-                let of_leaf = visit_leaf(tree, (child, changes), visit)?;
+                let of_leaf = visit_leaf(tree, (child, changes), &mut fence, visit)?;
                 (heads.count, heads.pages) = (heads.count + of_leaf.count, heads.pages + of_leaf.pages);
             }
         }

@@ -114,8 +114,10 @@ const TREE: House = House {
     called: &[],
     floors: &[
         &["division", "reserved", "unsettled"],
+        &["copies"],
+        &["edits"],
         // What is told, and what a tree is made of.
-        &["changes", "copies", "cursor", "error", "numbers", "options", "order", "pages", "slots", "splice", "stats"],
+        &["changes", "cursor", "error", "numbers", "options", "order", "pages", "slots", "splice", "stats"],
         &["shape", "values", "window"],
         // The path, what is read, who may append, and what a commit lists.
         &["check", "list", "path", "reader", "writer"],
