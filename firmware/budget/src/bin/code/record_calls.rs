@@ -35,7 +35,8 @@ fn every(store: &mut Store<'_, SpiNand<Pins>>, number: u32) -> Outcome<u32> {
 
     let key = number.to_be_bytes();
     let key = key.as_slice();
-    store.batch(&[Edit { key, value: None }])?;
+    let edits = [Edit { key, value: None }, Edit { key: &[0xff; 5], value: Some(&[1]) }];
+    store.batch(&edits[..1 + number as usize % 2])?;
     let mut count = 0;
     for direction in [Direction::Forward, Direction::Backward] {
         store.range(Bound::Included(key), Bound::Unbounded, direction, |_| {
