@@ -50,8 +50,8 @@ impl<N: Nand> Fs<'_, N> {
     /// [`FsError::NoInode`]; [`FsError::Range`] if a time has a billion nanoseconds or more; [`FsError::Full`].
     pub fn set_attributes(&mut self, ino: Ino, set: SetAttributes) -> Result<(), FsError<N::Error>> {
         check(&set)?;
-        self.begin_change()?;
-        self.put_attributes(ino, &set)
+        let put = self.begin_change().and_then(|()| self.put_attributes(ino, &set));
+        self.ended(put)
     }
 
     #[inline(never)]
@@ -98,7 +98,8 @@ impl<N: Nand> Fs<'_, N> {
             return Ok(());
         }
         inode.times[ATIME] = self.now;
-        match self.commit_inode(ino, &inode) {
+        let noted = self.commit_inode(ino, &inode);
+        match self.ended(noted) {
             Err(FsError::Full) => Ok(()),
             other => other,
         }

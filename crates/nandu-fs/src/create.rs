@@ -54,7 +54,8 @@ impl<N: Nand> Fs<'_, N> {
             None | Some(FileKind::Directory | FileKind::Symlink) => return Err(FsError::Range),
             Some(_) => {}
         }
-        self.make(directory, name, Attributes { mode, ..attributes }, xattrs)
+        let made = self.make(directory, name, Attributes { mode, ..attributes }, xattrs);
+        self.ended(made)
     }
 
     /// Makes a directory. Durable when it returns. Programs 1 page and its [share of collection](Fs#what-calls-cost).
@@ -80,9 +81,7 @@ impl<N: Nand> Fs<'_, N> {
         xattrs: &[(&[u8], &[u8])],
     ) -> Result<Ino, FsError<N::Error>> {
         let mode = attributes.mode & !FileKind::MASK | FileKind::Directory.mode();
-        let ino = self.make(directory, name, Attributes { mode, rdev: 0, ..attributes }, xattrs)?;
-        self.sync_names()?;
-        Ok(ino)
+        self.make_durably(directory, name, Attributes { mode, rdev: 0, ..attributes }, xattrs)
     }
 
     /// Makes a symbolic link. Durable when it returns. Programs 1 page, more where the target has some hundred bytes, and
@@ -103,9 +102,20 @@ impl<N: Nand> Fs<'_, N> {
             return Err(FsError::NameSize { size: target.len(), size_max });
         }
         let mode = 0o777 | FileKind::Symlink.mode();
-        let ino = self.make(directory, name, Attributes { mode, rdev: 0, ..attributes }, &[(&[], target)])?;
-        self.sync_names()?;
-        Ok(ino)
+        self.make_durably(directory, name, Attributes { mode, rdev: 0, ..attributes }, &[(&[], target)])
+    }
+
+    /// As [`Fs::make`], with a sync.
+    fn make_durably(
+        &mut self,
+        directory: Ino,
+        name: &[u8],
+        attributes: Attributes,
+        lent: Lent<'_>,
+    ) -> Result<Ino, FsError<N::Error>> {
+        let made = self.make(directory, name, attributes, lent);
+        let durable = made.and_then(|ino| self.sync_names().map(|()| ino));
+        self.ended(durable)
     }
 
     /// Bytes of a target in one record.

@@ -55,12 +55,22 @@ impl<N: Nand> Fs<'_, N> {
             return Err(FsError::FileSize { size_max });
         }
         self.file_size(ino)?;
+        let written = self.write_pages(ino, offset, bytes);
+        self.ended(written)
+    }
+
+    fn write_pages(&mut self, ino: Ino, offset: u64, bytes: &[u8]) -> Result<usize, FsError<N::Error>> {
         self.finish_truncation(ino, offset + bytes.len() as u64)?;
         let page_size = self.page_size();
-        let mut at = 0;
+        let (mut at, mut paid) = (0, 0);
         // Where what stands in memory alone begins.
         let mut safe = 0;
         while at < bytes.len() {
+            if at >= paid + page_size {
+                // Each page of bytes is paid for as one that is written alone.
+                self.tree.end_call();
+                paid = at;
+            }
             let (index, start) = self.place(offset + at as u64);
             let count = (page_size - start).min(bytes.len() - at);
             let part = &bytes[at..at + count];

@@ -38,6 +38,11 @@ impl<N: Nand> Fs<'_, N> {
         if size > size_max {
             return Err(FsError::FileSize { size_max });
         }
+        let truncated = self.truncate_to(ino, size);
+        self.ended(truncated)
+    }
+
+    fn truncate_to(&mut self, ino: Ino, size: u64) -> Result<(), FsError<N::Error>> {
         self.begin_change()?;
         self.finish_truncation(ino, size)?;
         let mut left = LeftToCut::Nothing;
@@ -163,6 +168,16 @@ impl<N: Nand> Fs<'_, N> {
         if size == 0 {
             return Err(FsError::Range);
         }
+        let allocated = self.allocate_range(ino, what, (offset, end));
+        self.ended(allocated)
+    }
+
+    fn allocate_range(
+        &mut self,
+        ino: Ino,
+        what: Allocation,
+        (offset, end): (u64, u64),
+    ) -> Result<(), FsError<N::Error>> {
         self.begin_change()?;
         // What is allocated behind the end is to stay.
         self.finish_truncation(ino, u64::MAX)?;
@@ -179,6 +194,9 @@ impl<N: Nand> Fs<'_, N> {
                 (how, index) = fs.prepare_allocation(batch, ino, what, (offset, end), index..behind)?;
                 Ok(how)
             })?;
+            if index <= last {
+                self.tree.end_call();
+            }
         }
         if what.grows() && end > old_size {
             self.change(&[], &mut |fs, batch, _| {

@@ -33,9 +33,11 @@ impl<N: Nand> Fs<'_, N> {
     /// [`FsError::TooManyLinks`]; those of the directory and the name as [`Fs::create`] has them; [`FsError::Full`].
     pub fn link(&mut self, ino: Ino, directory: Ino, name: &[u8]) -> Result<(), FsError<N::Error>> {
         self.check_name(name)?;
-        self.begin_change()?;
-        self.change(&[], &mut |fs, batch, _| fs.prepare_link(batch, ino, directory, name))?;
-        self.sync_names()
+        let begun = self.begin_change();
+        let changed =
+            begun.and_then(|()| self.change(&[], &mut |fs, batch, _| fs.prepare_link(batch, ino, directory, name)));
+        let linked = changed.and_then(|()| self.sync_names());
+        self.ended(linked)
     }
 
     fn prepare_link(
@@ -92,7 +94,8 @@ impl<N: Nand> Fs<'_, N> {
     /// [`FsError::NotFound`] and [`FsError::IsDirectory`]; those of the directory and the name as [`Fs::lookup`] has them. A full
     /// chip is none.
     pub fn unlink(&mut self, directory: Ino, name: &[u8]) -> Result<(), FsError<N::Error>> {
-        self.remove(directory, name, false)
+        let removed = self.remove(directory, name, false);
+        self.ended(removed)
     }
 
     /// Removes an empty directory. Durable at the next sync.
@@ -102,7 +105,8 @@ impl<N: Nand> Fs<'_, N> {
     /// [`FsError::NotEmpty`]; [`FsError::NotFound`] and [`FsError::NotDirectory`]; others as [`Fs::lookup`] has them. A full chip is
     /// none.
     pub fn rmdir(&mut self, directory: Ino, name: &[u8]) -> Result<(), FsError<N::Error>> {
-        self.remove(directory, name, true)
+        let removed = self.remove(directory, name, true);
+        self.ended(removed)
     }
 
     fn remove(&mut self, directory: Ino, name: &[u8], is_directory: bool) -> Result<(), FsError<N::Error>> {
@@ -217,8 +221,8 @@ impl<N: Nand> Fs<'_, N> {
         if self.open.close(ino.0) {
             // What was written to it last concerns nobody.
             self.buffer.written = self.buffer.written.take().filter(|written| written.ino != ino.0);
-            self.flush()?;
-            self.remove_orphan(ino)?;
+            let removed = self.flush().and_then(|()| self.remove_orphan(ino));
+            self.ended(removed)?;
         }
         Ok(())
     }

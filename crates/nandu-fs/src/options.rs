@@ -117,8 +117,7 @@ impl Options {
         options.durability = Durability::OnSync;
         options.has_values = true;
         options.has_snapshots = cfg!(feature = "snapshots");
-        // A call of the file system makes two of these, most often.
-        options.call_max = 8;
+        options.has_parts = true;
         options
     }
 

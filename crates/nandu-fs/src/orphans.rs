@@ -112,7 +112,9 @@ impl<N: Nand> Fs<'_, N> {
     pub(crate) fn reap(&mut self, ino: Ino) -> Result<(), FsError<N::Error>> {
         let had_orphans = core::mem::replace(&mut self.has_orphans, true);
         let mut last = Key::EMPTY;
-        while !self.reap_step(ino, &mut last)? {}
+        while !self.reap_step(ino, &mut last)? {
+            self.tree.end_call();
+        }
         self.open.set_cut(ino.0, false);
         self.has_orphans = had_orphans;
         Ok(())

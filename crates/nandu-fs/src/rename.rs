@@ -57,11 +57,14 @@ impl<N: Nand> Fs<'_, N> {
     ) -> Result<(), FsError<N::Error>> {
         self.check_name(name)?;
         self.check_name(new_name)?;
+        let renamed = self.move_name((directory, name), (new_directory, new_name), mode);
+        self.ended(renamed)
+    }
+
+    fn move_name(&mut self, from: (Ino, &[u8]), to: (Ino, &[u8]), mode: RenameMode) -> Result<(), FsError<N::Error>> {
         self.begin_change()?;
         let mut replaced = None;
-        self.change(&[], &mut |fs, batch, _| {
-            fs.prepare_rename(batch, (directory, name), (new_directory, new_name), mode, &mut replaced)
-        })?;
+        self.change(&[], &mut |fs, batch, _| fs.prepare_rename(batch, from, to, mode, &mut replaced))?;
         self.sync_names()?;
         match replaced {
             Some((ino, ending)) => self.conclude_ending(ino, ending),

@@ -15,7 +15,8 @@ impl<N: Nand> Fs<'_, N> {
     pub fn snapshot(&mut self) -> Result<u32, FsError<N::Error>> {
         self.check_writable()?;
         self.flush()?;
-        Ok(self.tree.snapshot()?)
+        let taken = self.tree.snapshot();
+        Ok(self.ended(taken)?)
     }
 
     /// Releases a snapshot; durable when it returns. Its room comes back with the calls that follow and in idle time.
@@ -25,7 +26,8 @@ impl<N: Nand> Fs<'_, N> {
     /// [`FsError::NoSnapshot`]; errors of the chip.
     pub fn release_snapshot(&mut self, number: u32) -> Result<(), FsError<N::Error>> {
         self.check_writable()?;
-        Ok(self.tree.release(number)?)
+        let released = self.tree.release(number);
+        Ok(self.ended(released)?)
     }
 
     /// The snapshots that there are, the oldest first. Costs nothing.

@@ -14,8 +14,8 @@ impl<N: Nand> Fs<'_, N> {
     ///
     /// [`FsError::Full`] if there is no room for a page that is partly written.
     pub fn sync(&mut self) -> Result<(), FsError<N::Error>> {
-        self.flush()?;
-        Ok(self.tree.sync()?)
+        let synced = self.flush().and_then(|()| Ok(self.tree.sync()?));
+        self.ended(synced)
     }
 
     /// Makes a file durable, and with it everything that was changed before. Costs what [`Fs::sync`] does. It is `fdatasync` too: times are in
@@ -34,6 +34,12 @@ impl<N: Nand> Fs<'_, N> {
         self.check_writable()?;
         self.flush()?;
         self.reap_some()
+    }
+
+    /// A call that changes something ended so: it pays its share of collecting, for all that it did.
+    pub(crate) fn ended<T>(&mut self, outcome: T) -> T {
+        self.tree.end_call();
+        outcome
     }
 
     /// After a change of names that is durable when it returns (S11). Otherwise a program that renames a file into place and then

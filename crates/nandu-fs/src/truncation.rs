@@ -44,7 +44,9 @@ impl<N: Nand> Fs<'_, N> {
         let mut removed = Key::EMPTY;
         while first < last
             && !self.remove_pages(ino, (Key::page(ino.0, first), Key::page(ino.0, last)), &mut removed)?
-        {}
+        {
+            self.tree.end_call();
+        }
         Ok(())
     }
 

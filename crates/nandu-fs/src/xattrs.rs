@@ -173,9 +173,20 @@ impl<N: Nand> Fs<'_, N> {
         if value.len() > VALUE_SIZE_MAX {
             return Err(FsError::XattrSize { size_max: VALUE_SIZE_MAX });
         }
+        let put = self.give_xattr(ino, (name, value), mode, &set);
+        self.ended(put)
+    }
+
+    fn give_xattr(
+        &mut self,
+        ino: Ino,
+        (name, value): (&[u8], &[u8]),
+        mode: XattrMode,
+        set: &SetAttributes,
+    ) -> Result<(), FsError<N::Error>> {
         self.begin_change()?;
         if name.len() + value.len() <= self.xattr_short_max() {
-            return self.change_xattr(ino, (name, value), New::Short, mode, &set);
+            return self.change_xattr(ino, (name, value), New::Short, mode, set);
         }
         let size_max = self.xattr_part_size() - HEAD_SIZE_MAX;
         if name.len() > size_max {
@@ -188,7 +199,7 @@ impl<N: Nand> Fs<'_, N> {
             let had_orphans = core::mem::replace(&mut self.has_orphans, false);
             let mut outcome = self.put_long_value(ino, number, &owner(hash, probe), value);
             if outcome.is_ok() {
-                outcome = self.change_xattr(ino, (name, value), New::Long(number), mode, &set);
+                outcome = self.change_xattr(ino, (name, value), New::Long(number), mode, set);
             }
             self.has_orphans = had_orphans;
             // What was there before, or what there is of the new one.
@@ -275,6 +286,9 @@ impl<N: Nand> Fs<'_, N> {
         let part_size = self.xattr_part_size();
         let step = PART_COUNT_MAX.min(SHORT_SIZE_MAX / part_size).max(1);
         for (index, bytes) in value.chunks(step * part_size).enumerate() {
+            if index > 0 {
+                self.tree.end_call();
+            }
             self.change(&[(owner, bytes)], &mut |_, batch, lent| {
                 let (owner, bytes) = lent[0];
                 if index == 0 {
@@ -364,8 +378,9 @@ impl<N: Nand> Fs<'_, N> {
     pub fn remove_xattr_with(&mut self, ino: Ino, name: &[u8], set: SetAttributes) -> Result<(), FsError<N::Error>> {
         self.check_xattr_name(name)?;
         attributes::check(&set)?;
-        self.begin_change()?;
-        self.change_xattr(ino, (name, &[]), New::Removed, XattrMode::Replace, &set)
+        let begun = self.begin_change();
+        let removed = begun.and_then(|()| self.change_xattr(ino, (name, &[]), New::Removed, XattrMode::Replace, &set));
+        self.ended(removed)
     }
 
     /// Visits the names of an inode's attributes. Reads the leaves that they are in.

@@ -15,12 +15,12 @@ use nandu_nand::Nand;
 use crate::division::blob_head;
 use crate::edits::Edits;
 use crate::error::{EngineError, Outcome};
-use crate::keeper::{CLAIMS_MAX, DEATHS, Keeper};
+use crate::keeper::{CLAIMS_MAX, Keeper};
 use crate::list::{blob_size, members_left};
 use crate::options::Durability;
 use crate::reader::raw_check;
 use crate::sync::{RELIEVED_MAX, has_all, relieve, set};
-use crate::writer::{Change, Need};
+use crate::writer::{Change, DEATHS, Need};
 
 /// Puts a value at a key, and makes other changes with it, none of which is of this key; all of it is durable when this returns, with what was unsynced. False if that cannot be: nothing was changed then. 1 program, and as a sync leaves that are to make
 /// room in memory.

@@ -14,6 +14,7 @@ use crate::blobs::put_blob;
 use crate::changes::Changes;
 use crate::check::{check_beside, check_edits, check_key, check_value};
 use crate::cursor::Cursor;
+use crate::debt::{CALL, LAST_PAGE, Most, PUT, REFUSALS_MAX, REMOVALS_MAX, REMOVING_MAX};
 use crate::division::SINGLE_MAX;
 use crate::edits::Edits;
 use crate::error::{EngineError, Outcome};
@@ -45,8 +46,8 @@ use crate::window::Window;
 /// The memory holds three page buffers, the nodes that are kept, changes that wait, and what the log needs.
 pub struct Engine<'m, N: Nand, C> {
     keeper: Keeper<'m, N, C>,
-    /// Programs of a call that makes several changes, with its share of collecting.
-    call_max: u8,
+    /// Whether a call is a part of one of the user's.
+    has_parts: bool,
     /// What a snapshot is to keep, and what is removed of one.
     kept: &'m mut [u8],
 }
@@ -57,34 +58,19 @@ impl<N: Nand, C> fmt::Debug for Engine<'_, N, C> {
     }
 }
 
-/// Programs of a put or a delete with its share of collecting.
-const CALL_MAX: u32 = 6;
-
-/// Programs of a call behind which nothing is removed of a snapshot that was released.
-const REMOVING_MAX: u64 = 4;
-
-/// How often something is removed of such a snapshot behind a call.
-const REMOVALS_MAX: u32 = 4;
-
-/// The same where it was refused for want of room.
-const REFUSALS_MAX: u32 = 16;
-
-/// Most erases of a call.
-const ERASES_MAX: u32 = 2;
-
 /// How a log is begun: [`Log::format`] or [`Log::mount`].
 pub type Begin<'m, N> = fn(&mut Log<'m, N>, &LogOptions) -> Result<(), LogError<<N as nandu_nand::ErrorType>::Error>>;
 
 impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
     /// An engine that has not looked at its volume yet: for who keeps it in a place of its own, where it is opened. Cannot fail, so that no other engine is on the stack.
     pub fn unopened(parts: Parts<'m, N, C>) -> Self {
-        let Parts { log, shape, memory, durability, call_max, broken } = parts;
+        let Parts { log, shape, memory, durability, has_parts, broken } = parts;
         let Memory { path, side, reading, cache, pending, values, kept, keys } = memory;
         let changes = Changes::new(pending, shape.format());
         let waiting = Waiting { changes, window: Window::EMPTY, durability, is_owed: false, next: 0, broken };
         let reader = Reader::new(shape, reading, Cache::new(cache));
         let tree = Tree { log: Log::unopened(log), path: Path::new(shape, [path, side], keys), reader };
-        Engine { keeper: Keeper::new(tree, waiting, Values::new(values)), call_max, kept }
+        Engine { keeper: Keeper::new(tree, waiting, Values::new(values)), has_parts, kept }
     }
 
     /// With [`Log::format`] makes an empty volume, whatever the chip holds, and an empty tree on it; with [`Log::mount`] opens the tree that a volume holds, or makes an
@@ -113,6 +99,7 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
             load(&mut self.keeper)?;
         }
         debug_assert!(self.keeper.tree().path.holds_root(), "the root is here");
+        self.keeper.begin();
         Ok(())
     }
 
@@ -352,7 +339,7 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
         self.check_key(key)?;
         check_value(self.keeper.tree().path.shape(), key, value)?;
         let edit = Edit { key, value: Some(value) };
-        self.call(CALL_MAX, |engine| engine.make_one(edit, Claim::Grow))
+        self.call(PUT, |engine| engine.make_one(edit, Claim::Grow))
     }
 
     /// Deletes a key. Returns whether it was there. Durable when it returns; programs nothing if the key was not there. 1 program, or 2 if the leaf does not fit beside its ancestors; with
@@ -363,7 +350,7 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
     /// [`EngineError::KeySize`], [`EngineError::Corrupt`]; those of the log but `Full`.
     pub fn delete(&mut self, key: &[u8]) -> Outcome<bool, N> {
         self.check_key(key)?;
-        self.call(CALL_MAX, |engine| engine.make_one(Edit { key, value: None }, Claim::Free))
+        self.call(PUT, |engine| engine.make_one(Edit { key, value: None }, Claim::Free))
     }
 
     /// Puts a value that fits beside what a commit lists, and makes other changes with it, as [`Engine::end_value_with`] does: the commit has the value, so that all of it is durable when this returns, with everything
@@ -381,7 +368,7 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
         if self.owes(key, beside)? {
             return Ok(false);
         }
-        self.call(self.call_max.into(), |engine| put_blob(&mut engine.keeper, key, bytes, beside))
+        self.call(CALL, |engine| put_blob(&mut engine.keeper, key, bytes, beside))
     }
 
     /// Makes all these changes or none. The keys must strictly ascend. Programs about one page for each leaf concerned, [`BATCH_PAGES_MAX`](crate::BATCH_PAGES_MAX) at most; with
@@ -409,7 +396,7 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
         if edits.is_empty() {
             return Ok(());
         }
-        self.call(self.call_max.into(), |engine| engine.make(&Edits::of(edits), want).map(drop))
+        self.call(CALL, |engine| engine.make(&Edits::of(edits), want).map(drop))
     }
 
     /// Makes every change so far durable, in order. Programs 1 page, or nothing if there is no change since the last sync but what tags tell of; 1 more if a leaf that goes with it leaves no
@@ -419,7 +406,7 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
     ///
     /// [`EngineError::Corrupt`]; those of the log but `Full`.
     pub fn sync(&mut self) -> Outcome<(), N> {
-        self.call(self.call_max.into(), |engine| match engine.keeper.is_owed() {
+        self.call(CALL, |engine| match engine.keeper.is_owed() {
             true => sync(&mut engine.keeper),
             false => Ok(()),
         })
@@ -445,8 +432,7 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
             return Ok(false);
         }
         self.keeper.give_up_value();
-        let most = (self.call_max.into(), ERASES_MAX / 2);
-        self.call_with_share(|engine| put_tagged(&mut engine.keeper, key, of, beside), |_| most)
+        self.call_with_share(|engine| put_tagged(&mut engine.keeper, key, of, beside), |_| CALL)
     }
 
     /// After a mount: the next page that its tag makes durable, from this place on, at first 0; the buffer, a whole page, gets its bytes, and keeps them where there is none. For each, in order, [`Engine::adopt`] makes the changes again, and for the last one
@@ -484,7 +470,7 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
     ///
     /// As [`Engine::sync`].
     pub fn merge(&mut self) -> Outcome<(), N> {
-        self.call(self.call_max.into(), |engine| flush(&mut engine.keeper))
+        self.call(CALL, |engine| flush(&mut engine.keeper))
     }
 
     /// Changes that are in no leaf yet, synced or not. Costs nothing.
@@ -656,6 +642,7 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
         self.keeper.collect(&mut budget)?;
         let has_moved = self.log().spent().0 != before.0;
         end_idle(&mut self.keeper, has_moved, (buries, !budget.is_chosen()))?;
+        self.keeper.begin();
         Ok(is_removed || self.log().spent() != before)
     }
 
@@ -668,7 +655,7 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
         if !SNAPSHOTS || self.kept.is_empty() || self.shape().cells().key_size() > 0 {
             return Err(EngineError::NotCompiled { feature: &"snapshots" });
         }
-        self.call(self.call_max.into(), |engine| take(&mut engine.keeper))
+        self.call(CALL, |engine| take(&mut engine.keeper))
     }
 
     /// Releases a snapshot; durable when it returns. What it kept is removed with the calls that follow, some records each. 1 program, or 2 where something waits.
@@ -677,7 +664,7 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
     ///
     /// [`EngineError::NoSnapshot`]; those of the log but `Full`.
     pub fn release(&mut self, number: u32) -> Outcome<(), N> {
-        self.call(self.call_max.into(), |engine| release(&mut engine.keeper, number))
+        self.call(CALL, |engine| release(&mut engine.keeper, number))
     }
 
     /// The snapshots that there are, the oldest first. Costs nothing.
@@ -689,8 +676,6 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
     pub fn at(&mut self, number: u32) -> At<'_, 'm, N, C> {
         At::new(&mut self.keeper, number)
     }
-
-    // What stands behind the calls.
 
     fn step(&mut self, cursor: &mut Cursor, direction: Direction) -> Outcome<Option<Entry<'_>>, N> {
         let (bound, mut key) = (cursor.bound(direction), KeyBuf::EMPTY);
@@ -727,53 +712,58 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
         keeping(keeper, kept, (edits, want), &mut |keeper, edits| make(keeper, edits, want))
     }
 
-    /// A call that changes something, with its share of collecting: so many programs together, at most, where the call itself takes less.
-    fn call<T>(&mut self, programs_max: u32, work: impl FnMut(&mut Self) -> Outcome<T, N>) -> Outcome<T, N> {
+    /// A call that changes something, with its share of collecting: so much together, at most, where the call itself takes less.
+    fn call<T>(&mut self, most: Most, work: impl FnMut(&mut Self) -> Outcome<T, N>) -> Outcome<T, N> {
         self.keeper.give_up_value();
         // What a snapshot keeps is more work, and asks for more collecting.
         let has_snapshots = |engine: &Self| SNAPSHOTS && !engine.keeper.values().snapshots().is_empty();
-        self.call_with_share(work, |engine| {
-            (if has_snapshots(engine) { engine.call_max.into() } else { programs_max }, ERASES_MAX)
-        })
+        self.call_with_share(work, |engine| if has_snapshots(engine) { CALL } else { most })
     }
 
-    /// A call for the value under way. The last page and the head are one page's work together: that of a put, or where the page is a raw one twice that of a change, since its user makes no other call for it.
+    /// A call for the value under way. The last page and the head are one page's work together: that of a put.
     fn call_for_value<T>(&mut self, work: impl FnMut(&mut Self) -> Outcome<T, N>) -> Outcome<T, N> {
         self.call_with_share(work, |engine| match engine.keeper.values().next() {
-            _ if engine.keeper.tree().path.shape().has_raw() => (engine.call_max.into(), ERASES_MAX / 2),
-            Some(_) => (CALL_MAX, ERASES_MAX),
-            None => (CALL_MAX / 2, ERASES_MAX / 2),
+            Some(_) => PUT,
+            None => LAST_PAGE,
         })
     }
 
     fn call_with_share<T>(
         &mut self,
         work: impl FnMut(&mut Self) -> Outcome<T, N>,
-        most: impl FnOnce(&Self) -> (u32, u32),
+        most: impl FnOnce(&Self) -> Most,
     ) -> Outcome<T, N> {
         self.keeper.check_writable()?;
-        let begun = self.log().spent();
+        if !self.has_parts {
+            self.keeper.begin();
+        }
         let done = self.with_removals(work)?;
         let most = most(self);
         // What it changed stays changed, if that fails.
         for _ in 0..if SNAPSHOTS { REMOVALS_MAX } else { 0 } {
             let is_whole = self.keeper.values().division().is_none();
-            let may_remove = is_whole && self.log().spent().0 - begun.0 <= REMOVING_MAX;
+            let may_remove = is_whole && self.keeper.spent().0 <= REMOVING_MAX;
             if !may_remove || !matches!(remove_some(&mut self.keeper, self.kept), Ok(true)) {
                 break;
             }
         }
-        self.keeper.end(begun, most);
+        if !self.has_parts {
+            self.keeper.end(most);
+        }
         Ok(done)
+    }
+
+    /// A call of the user's ends, of which the calls before were parts, where they are ([`Options::has_parts`]): its share of collecting is done. What it changed stays changed, if that fails.
+    pub fn end_call(&mut self) {
+        self.keeper.end(CALL);
     }
 
     /// Work that may find no room: then something is removed of a snapshot that was released, and it is done again.
     fn with_removals<T>(&mut self, mut work: impl FnMut(&mut Self) -> Outcome<T, N>) -> Outcome<T, N> {
-        let begun = self.log().spent().0;
         for _ in 0..if SNAPSHOTS { REFUSALS_MAX } else { 0 } {
             let outcome = work(self);
             let is_refused = matches!(outcome, Err(EngineError::Log(LogError::Full)));
-            let may_remove = self.log().spent().0 - begun <= u64::from(self.call_max / 2);
+            let may_remove = self.keeper.spent().0 <= CALL.0 / 2;
             if !is_refused || !may_remove || !remove_some(&mut self.keeper, self.kept)? {
                 return outcome;
             }

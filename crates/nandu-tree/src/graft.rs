@@ -16,13 +16,13 @@ use crate::descend::{descend, descend_to_leaf, leaf_in, look};
 use crate::error::{EngineError, Outcome, corrupt};
 use crate::fit::inner_splits_max;
 use crate::growth::claim_growth;
-use crate::keeper::{CLAIMS_MAX, DEATHS, Keeper};
+use crate::keeper::{CLAIMS_MAX, Keeper};
 use crate::reserved::{PREFIX, slot_key};
 use crate::slots::Seek;
 use crate::split::insert_leaf;
 use crate::sync::waits_beside;
 use crate::tree::Tree;
-use crate::writer::{Change, Need};
+use crate::writer::{Change, DEATHS, Need};
 
 /// Part of the pages that may live, as a divisor, that has to be left.
 const LEFT_SHARE: u32 = 8;

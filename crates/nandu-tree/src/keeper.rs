@@ -5,15 +5,14 @@ use nandu_index::KeyBuf;
 use nandu_log::{Budget, Claim, Claimed, Fate, LogError, Victim, Whose};
 use nandu_media::features::{BLOBS, MLC};
 use nandu_media::path::WINDOW_MAX;
-use nandu_media::tree::HEIGHT_MAX;
 use nandu_nand::{CellMode, Nand, PageAddr};
 
 use crate::commit::{commit, commit_bare, seal, tell, write, write_sealed};
+use crate::debt::{Debt, Most};
 use crate::error::{EngineError, Outcome, corrupt_page};
 use crate::large::{self, HeadCounts, Namer, find_namer};
 use crate::list::{HEAD_MEMORY, List, Waiting, changes_max, choose, has_head_room, members_left, merged_is_in_leaf};
 use crate::numbers::Numbers;
-use crate::pages::REPLACED_MAX;
 use crate::relocate::{copy, lift, lives};
 use crate::replay::load_newest;
 use crate::settling::{copy_later, name_copy, rescue};
@@ -24,13 +23,7 @@ use crate::unsettled::RawCopy;
 use crate::values::Values;
 use crate::walk::{reaches, visit_all};
 use crate::window::Leaf;
-use crate::writer::{Asked, Change, Need, Pen};
-
-/// Deaths that a move or a change of one entry may tell: two leaves, a node of each level, a bare commit.
-pub(crate) const DEATHS: usize = HEIGHT_MAX + 3;
-
-/// Deaths that a batch may tell.
-pub(crate) const BATCH_DEATHS: usize = REPLACED_MAX + 1;
+use crate::writer::{Asked, Change, DEATHS, Need, Pen};
 
 /// How often room is asked for before an operation is refused. Each time pages were moved, deaths were made to count, or live pages were counted.
 pub(crate) const CLAIMS_MAX: u32 = 4096;
@@ -47,10 +40,8 @@ pub(crate) struct Keeper<'m, N: Nand, C> {
     working: TreeState,
     /// The newest commit, if it is bare and no member of the window.
     bare: Option<PageAddr>,
-    /// Pages appended by the call under way.
-    owed: u32,
-    /// Moves that calls before had no programs left for.
-    due: u32,
+    /// Of the user's call under way.
+    debt: Debt,
     /// Pages may have been appended since the newest commit.
     is_unburied: bool,
     /// Pages may count as live that are not.
@@ -78,8 +69,7 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
             values,
             working: TreeState::NONE,
             bare: None,
-            owed: 0,
-            due: 0,
+            debt: Debt::NONE,
             is_unburied: false,
             is_miscounted: false,
             is_broken: false,
@@ -189,20 +179,26 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         Ok(())
     }
 
-    /// A call that may take so many programs and erases ends, at whose begin the log had spent this: its share of collecting is done. What it changed stays changed if
+    /// Programs and erases of the user's call under way.
+    pub(crate) fn spent(&self) -> Most {
+        self.debt.spent(&self.tree.log)
+    }
+
+    /// A call of the user's begins.
+    pub(crate) fn begin(&mut self) {
+        self.debt.begin(&self.tree.log);
+    }
+
+    /// It ends, and may take so many programs and erases: its share of collecting is done. What it changed stays changed if
     /// the chip fails meanwhile; the next call finds that out.
-    pub(crate) fn end(&mut self, (programs_before, erases_before): (u64, u64), (programs_max, erases_max): (u32, u32)) {
-        let pages = core::mem::take(&mut self.owed);
-        if pages + self.due == 0 || self.is_broken || self.is_miscounted {
-            return;
+    pub(crate) fn end(&mut self, most: Most) {
+        let is_sound = !self.is_broken && !self.is_miscounted;
+        let owed = if is_sound { self.debt.instalment(&mut self.tree.log, most) } else { None };
+        if let Some(mut budget) = owed {
+            let _ = self.collect(&mut budget);
+            self.debt.collected(&budget);
         }
-        let (programs, erases) = self.tree.log.spent();
-        // One is left for a commit that lets deaths count.
-        let programs = programs_max.saturating_sub((programs - programs_before) as u32 + 1);
-        let erases = erases_max.saturating_sub((erases - erases_before) as u32);
-        let mut budget = self.tree.log.instalment((pages, self.due), (programs, erases));
-        let _ = self.collect(&mut budget);
-        self.due = budget.left_due();
+        self.begin();
     }
 
     /// Asks for room. `None` if something else had to be done for it: what was in the buffers is forgotten, and is to be made again.
@@ -286,7 +282,7 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
 
     /// Work on parts of the keeper appended so many pages that no commit leads to yet.
     pub(crate) fn appended(&mut self, pages: u32) {
-        self.owed += pages;
+        self.debt.appended(pages);
         self.is_unburied = true;
     }
 
@@ -378,7 +374,7 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
             merged_is_in_leaf(&mut self.waiting);
             return Ok(value);
         }
-        self.owed += appended + 1;
+        self.debt.appended(appended + 1);
         self.commit(change, list)?;
         Ok(value)
     }
@@ -439,7 +435,7 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
             self.give_up(change);
             return Err(self.undo(error));
         }
-        self.owed += change.appended();
+        self.debt.appended(change.appended());
         self.is_unburied |= change.appended() > 0;
         let Keeper { tree, waiting, .. } = self;
         debug_assert!(!tree.path.is_dirty() && !waiting.changes.has_merged_unsynced(), "it is on flash, and listed");
@@ -677,7 +673,8 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         debug_assert!(!tree.path.is_dirty(), "nothing is under way");
         let waits = is_room_made && has_head_room(waiting, tree.path.shape(), false);
         let before = tree.log.spent().0;
-        let copied = large::copy(tree, waiting, (key.as_slice(), named, waits), (victim, most));
+        // Its leaf may take two programs.
+        let copied = large::copy(tree, waiting, (key.as_slice(), named, waits), (victim, (most - 1).max(1)));
         self.is_unburied |= tree.log.spent().0 != before;
         match copied {
             Ok(pages) => {

@@ -82,6 +82,7 @@ mod check;
 mod commit;
 mod copies;
 mod cursor;
+mod debt;
 mod descend;
 mod division;
 mod edit;

@@ -15,12 +15,12 @@ use crate::edits::Edits;
 use crate::error::{BATCH_PAGES_MAX, EngineError, Outcome};
 use crate::fit::inner_splits_max;
 use crate::growth::claim_growth;
-use crate::keeper::{BATCH_DEATHS, CLAIMS_MAX, DEATHS, Keeper};
+use crate::keeper::{CLAIMS_MAX, Keeper};
 use crate::large::{is_kept_by, pages_named, replace};
 use crate::slots::{Growth, Put};
 use crate::split::join;
 use crate::standing::{Made, is_stale};
-use crate::writer::Need;
+use crate::writer::{BATCH_DEATHS, DEATHS, Need};
 
 /// Puts an entry, or the head of the value under way. Returns whether its key was there.
 pub(crate) fn put_now<N: Nand, C: Cells>(

@@ -33,8 +33,8 @@ pub struct Options {
     /// Bytes for changes that wait, with [`Durability::OnSync`]; at most 65,535 are used where keys and values have any length. A change takes its key, its value and
     /// 1 byte, or 6 where they have any length. A change of more than half of it does not wait.
     pub pending_size: usize,
-    /// Programs of a call that makes several changes, with its share of collecting, where the call itself takes less: 16, or less where several calls are one for who waits.
-    pub call_max: u8,
+    /// Whether calls are parts of calls of their user, who says when one of these ends ([`Engine::end_call`](crate::Engine::end_call)): shares of collecting are paid then.
+    pub has_parts: bool,
     /// Whether values may be larger than an entry, where keys and values have any length. With raw pages ([`LogOptions::has_raw`]) such a value has a page at most, and its key 11 bytes.
     pub has_values: bool,
     /// Whether there may be snapshots, where keys have any length. Takes memory of half a page, or 1,120 bytes where that is more.
@@ -52,7 +52,7 @@ impl Options {
         cache_size: 8192,
         durability: Durability::Immediate,
         pending_size: 0,
-        call_max: 16,
+        has_parts: false,
         has_values: false,
         has_snapshots: false,
         #[cfg(feature = "_broken")]

@@ -17,7 +17,7 @@ pub struct Parts<'m, N: Nand, C> {
     pub(crate) shape: TreeShape<C>,
     pub(crate) memory: Memory<'m>,
     pub(crate) durability: Durability,
-    pub(crate) call_max: u8,
+    pub(crate) has_parts: bool,
     pub(crate) broken: Broken,
 }
 
@@ -46,8 +46,8 @@ impl<'m, N: Nand, C: Cells> Parts<'m, N, C> {
         let (memory, log) = Memory::divide(memory, sizes, options).ok_or(EngineError::Memory { required })?;
         let log = LogParts::new(nand, &options.log, log)?;
         let shape = shape_of::<N, C>(log.geometry(), log.header_size(), cells, options)?;
-        let (durability, call_max, broken) = (options.durability, options.call_max, options.broken());
-        Ok(Parts { log, shape, memory, durability, call_max, broken })
+        let (durability, has_parts, broken) = (options.durability, options.has_parts, options.broken());
+        Ok(Parts { log, shape, memory, durability, has_parts, broken })
     }
 }
 

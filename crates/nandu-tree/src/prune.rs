@@ -13,12 +13,12 @@ use crate::changes::Changes;
 use crate::descend::{descend, leaf_in, look};
 use crate::error::{EngineError, Outcome};
 use crate::fit::encode_fewer;
-use crate::keeper::{CLAIMS_MAX, DEATHS, Keeper};
+use crate::keeper::{CLAIMS_MAX, Keeper};
 use crate::reserved::slot_key;
 use crate::slots::Seek;
 use crate::split::put_inner;
 use crate::tree::Tree;
-use crate::writer::Need;
+use crate::writer::{DEATHS, Need};
 
 /// Leaves that go at once, at most.
 const MOST: usize = 24;

@@ -27,14 +27,14 @@ use crate::edits::Edits;
 use crate::error::{BATCH_PAGES_MAX, EngineError, Outcome};
 use crate::fit::{ascending_size_max, inner_splits_max, is_at_end, list_room, size_with, splits_by};
 use crate::growth::claim_growth;
-use crate::keeper::{BATCH_DEATHS, CLAIMS_MAX, DEATHS, Keeper};
+use crate::keeper::{CLAIMS_MAX, Keeper};
 use crate::large::{is_kept_by, keeps, pages_named, replace_waiting};
 use crate::list::{Waiting, changes_max, has_room, members_left, size_beside, waiting_max};
 use crate::shape::TreeShape;
 use crate::slots::{Growth, Seek};
 use crate::standing::{Made, is_stale, value_of};
 use crate::tree::Tree;
-use crate::writer::{Change, Need};
+use crate::writer::{BATCH_DEATHS, Change, DEATHS, Need};
 
 /// Leaves looked at for the one with most changes. All of them would not make it much better.
 const CANDIDATES: usize = 64;

@@ -18,12 +18,12 @@ use nandu_nand::{CellMode, Nand, PageAddr};
 use crate::division::raw_head;
 use crate::edits::Edits;
 use crate::error::{EngineError, Outcome};
-use crate::keeper::{CLAIMS_MAX, DEATHS, Keeper};
+use crate::keeper::{CLAIMS_MAX, Keeper};
 use crate::list::changes_max;
 use crate::options::Durability;
 use crate::reader::raw_check;
 use crate::sync::{has_all, set};
-use crate::writer::Need;
+use crate::writer::{DEATHS, Need};
 
 /// A page that a mount found behind the newest commit, and what its user said of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,11 +6,11 @@ use nandu_media::features::{FILES, MLC};
 use nandu_nand::{CellMode, Nand};
 
 use crate::error::{EngineError, Outcome};
-use crate::keeper::{CLAIMS_MAX, DEATHS, Keeper};
+use crate::keeper::{CLAIMS_MAX, Keeper};
 use crate::large::{append, read};
 use crate::list::members_left;
 use crate::settling::rescue;
-use crate::writer::Need;
+use crate::writer::{DEATHS, Need};
 
 /// Pages of a value after which there is a commit, so that a mount finds what comes after them.
 const UNBURIED_MAX: usize = 512;

@@ -1,10 +1,18 @@
 //! Who may append: an operation that has a grant, or a move of a victim.
 
 use nandu_log::{Claim, Grant, Kind, Log, Victim};
+use nandu_media::tree::HEIGHT_MAX;
 use nandu_nand::{Nand, PageAddr};
 
 use crate::error::{EngineError, Outcome};
 use crate::order::Committed;
+use crate::pages::REPLACED_MAX;
+
+/// Deaths that a move or a change of one entry may tell: two leaves, a node of each level, a bare commit.
+pub(crate) const DEATHS: usize = HEIGHT_MAX + 3;
+
+/// Deaths that a batch may tell.
+pub(crate) const BATCH_DEATHS: usize = REPLACED_MAX + 1;
 
 /// What an operation asks of the log.
 #[derive(Clone, Copy)]

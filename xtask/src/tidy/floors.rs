@@ -113,7 +113,7 @@ const TREE: House = House {
     shared: "-",
     called: &[],
     floors: &[
-        &["division", "reserved", "unsettled"],
+        &["debt", "division", "reserved", "unsettled"],
         &["copies"],
         &["edits"],
         // What is told, and what a tree is made of.

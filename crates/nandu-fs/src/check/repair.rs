@@ -218,6 +218,7 @@ impl<N: Nand> Fs<'_, N> {
             && let Some(ino) = self.next_inode(next)?
         {
             call(self, ino)?;
+            self.tree.end_call();
             next = ino + 1;
         }
         Ok(())
@@ -243,6 +244,7 @@ impl<N: Nand> Fs<'_, N> {
             })?;
             let Some(key) = found else { return Ok(()) };
             self.tree.batch_freeing(&[Edit { key: key.as_slice(), value: None }])?;
+            self.tree.end_call();
             at = Some(key);
         }
     }

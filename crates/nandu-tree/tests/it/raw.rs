@@ -237,7 +237,7 @@ fn what_moves_for_a_batch_at_once_does_not_hide_it() {
         let mut chip = Chip::W25N01GV.with_blocks(blocks);
         chip.geometry.pages_per_block = 8;
         // Calls do no share of collecting, so that those that come have to.
-        let options = Options { pending_size: 60, call_max: 1, ..OPTIONS };
+        let options = Options { pending_size: 60, has_parts: true, ..OPTIONS };
         let mut bytes = vec![0; memory_required::<Sim>(&chip.geometry, &options)];
         let mut engine = crate::bench::format(Sim::new(chip), ByteCells, options, &mut bytes).unwrap();
         let mut model = BTreeMap::new();
