@@ -83,7 +83,7 @@ impl<N: Nand> Fs<'_, N> {
             has_more = false;
         }
         match self.tree.batch_freeing(batch.edits()).map_err(FsError::from) {
-            Err(FsError::Full) if self.make_room()? => Ok(self.tree.batch_freeing(batch.edits())?),
+            Err(FsError::Full) if self.make_all_room()? => Ok(self.tree.batch_freeing(batch.edits())?),
             other => other,
         }
     }

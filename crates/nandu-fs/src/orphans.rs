@@ -22,11 +22,17 @@ use crate::{FsError, Ino};
 /// Most records that one step removes.
 const STEP_COUNT: usize = 32;
 
+/// Records that a step removes however little memory there is.
+const STEP_LEAST: usize = 4;
+
 /// Most records of an inode that go with its last name.
 pub(crate) const REMOVED_COUNT: usize = STEP_COUNT / 2;
 
 /// Bytes of a page for each record that a step removes, so that the step fits a page of changes.
 const STEP_SHARE: usize = 32;
+
+/// Bytes of memory for changes for each of them, so that the step goes to its leaves beside what waits, and nothing else has to go there before.
+const STEP_MEMORY: usize = 64;
 
 /// A step's room: what it deletes, the inode and the orphan's record.
 pub(crate) type StepRoom = BatchRoom<{ STEP_COUNT + 2 }, { (STEP_COUNT + 1) * KEY_SIZE_MAX + INODE_ROOM }>;
@@ -49,7 +55,8 @@ impl<N: Nand> Fs<'_, N> {
         range: (Key, Key),
         room: usize,
     ) -> Result<Doomed, FsError<N::Error>> {
-        let room = room.min(STEP_COUNT).min(self.page_size() / STEP_SHARE);
+        let memory = (self.options.pending_size / STEP_MEMORY).max(STEP_LEAST);
+        let room = room.min(STEP_COUNT).min(self.page_size() / STEP_SHARE).min(memory);
         let mut doomed = Doomed { pages: 0, is_all: true };
         let mut count = 0;
         let mut is_sound = true;
@@ -217,10 +224,21 @@ impl<N: Nand> Fs<'_, N> {
         Ok(None)
     }
 
-    /// On a full chip: removes everything that waits to be, and brings what was removed to the leaves, until which it is counted as
-    /// there. Returns whether there was anything.
+    /// On a full chip: removes some of what waits to be, and brings some of what was removed to the leaves, until which it is counted as
+    /// there; more of both with the next call. Returns whether there was anything.
     pub(crate) fn make_room(&mut self) -> Result<bool, FsError<N::Error>> {
         // What is removed here no tag tells of.
+        self.tagging.end();
+        let any = self.has_orphans;
+        self.reap_some()?;
+        match self.tree.merge_some().map_err(FsError::from) {
+            Err(FsError::Full) => Ok(any),
+            outcome => Ok(outcome? || any),
+        }
+    }
+
+    /// The same of all of it, for what must not be refused.
+    pub(crate) fn make_all_room(&mut self) -> Result<bool, FsError<N::Error>> {
         self.tagging.end();
         let any = self.has_orphans && self.reap_all()?;
         if self.tree.pending_count() == 0 {

@@ -32,7 +32,7 @@ use crate::shape::TreeShape;
 use crate::snapshots::{load, release, take};
 use crate::standing::{Made, value_of};
 use crate::stats::Stats;
-use crate::sync::{flush, sync};
+use crate::sync::{flush, flush_some, sync};
 use crate::tags::{TaggedPage, adopt, end_tail, next_tagged, put_tagged, tag_next};
 use crate::tree::Tree;
 use crate::under_way::{append_value, begin_value, pages_left};
@@ -471,6 +471,15 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
     /// As [`Engine::sync`].
     pub fn merge(&mut self) -> Outcome<(), N> {
         self.call(CALL, |engine| flush(&mut engine.keeper))
+    }
+
+    /// Brings some changes to their leaves, as far as a quarter of what a call may program goes. Returns whether there were any.
+    ///
+    /// # Errors
+    ///
+    /// As [`Engine::sync`].
+    pub fn merge_some(&mut self) -> Outcome<bool, N> {
+        self.call(CALL, |engine| flush_some(&mut engine.keeper, CALL.0 / 4))
     }
 
     /// Changes that are in no leaf yet, synced or not. Costs nothing.

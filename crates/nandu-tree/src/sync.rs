@@ -692,6 +692,19 @@ fn pages_of<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, group: &Range<usiz
     Ok((3 + 2 * splits + inner_splits_max(&tree.path), BATCH_DEATHS))
 }
 
+/// Brings changes to their leaves, until the user's call has taken so many programs. Returns whether any was.
+pub(crate) fn flush_some<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, most: u32) -> Outcome<bool, N> {
+    let mut any = false;
+    while keeper.waiting().changes.first_waiting().is_some() && keeper.spent().0 < most {
+        match keeper.waiting().changes.unsynced() {
+            0 => merge_leaf(keeper, Which::First)?,
+            _ => commit_some(keeper)?,
+        }
+        any = true;
+    }
+    Ok(any)
+}
+
 /// Brings every change to its leaf, and lets all members leave. Programs a page for each leaf concerned.
 pub(crate) fn flush<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>) -> Outcome<(), N> {
     if keeper.waiting().is_idle() {
