@@ -85,11 +85,12 @@ impl Budget {
         Budget { at_once: u32::MAX, steps: 0, is_idle: false, dead_min, ..Budget::idle(2) }
     }
 
-    /// So many moves are due, for a call that has room for so many programs, and so many erases, where so many were made since the mount.
-    pub(crate) fn share(due: u32, at_once: u32, erases: u32, made: u64) -> Budget {
+    /// So many moves are due, and so many at once or none, for a call that has room for so many programs, and so many erases, where so many were made since the mount.
+    pub(crate) fn share((due, urgent): (u32, u32), at_once: u32, erases: u32, made: u64) -> Budget {
         let steps = u32::from(erases > 0);
         let erases_max = Some(made + u64::from(erases));
-        Budget { due, at_once, erases_max, steps, is_idle: false, ..Budget::idle(due.min(at_once)) }
+        let programs = due.max(urgent).min(at_once);
+        Budget { due, at_once, erases_max, steps, is_idle: false, ..Budget::idle(programs) }
     }
 }
 

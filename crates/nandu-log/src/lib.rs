@@ -80,6 +80,7 @@ mod medium;
 mod mount;
 mod options;
 pub mod order;
+mod pace;
 mod pairs;
 mod partners;
 mod parts;

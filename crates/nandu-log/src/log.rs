@@ -14,6 +14,7 @@ use crate::gap;
 use crate::grant::{Claimed, Fate, Grant, Kind, PageInfo, Victim};
 use crate::mount::mount;
 use crate::options::LogOptions;
+use crate::pace::moves_due;
 use crate::pairs::Exposure;
 use crate::parts::{Parts, memory_required};
 use crate::raw::{Owner, Rescued, Whose};
@@ -29,9 +30,6 @@ use crate::volume::Volume;
 
 /// Blocks that an operation may open for which there is always room, but at the end of the chip's life: one for commits, one for nodes.
 const OPENED_SURE: u32 = 2;
-
-/// Moves that go with a page that an operation appends, when the pool is at its least: what keeps up with blocks of which four fifths live.
-const MOVES_A_PAGE: u32 = 4;
 
 /// Most pages between two commits. A mount goes on with sequences that are further ahead.
 const UNCOMMITTED_MAX: u32 = 2048;
@@ -480,22 +478,29 @@ impl<'m, N: Nand> Log<'m, N> {
     }
 
     /// The share of collecting of a call that appended so many pages, behind others that left so many moves due: nothing while enough blocks hold nothing, at most four moves for each
-    /// page, and no more programs and erases than are left to the call. What it leaves is [due](Budget::left_due).
+    /// page or what has to be moved for none to wait, and no more programs and erases than are left to the call. What it leaves is [due](Budget::left_due).
     pub fn instalment(&mut self, (pages, due): (u32, u32), (programs_left, erases_left): (u32, u32)) -> Budget {
-        let blocks = self.volume.blocks();
-        let (_, erases) = self.spent();
-        let share = self.room().share(pages * MOVES_A_PAGE);
-        let share = if self.room().is_full() { 0 } else { (share + due).min(blocks.pages().into()) };
+        let (blocks, (_, erases)) = (self.volume.blocks(), self.spent());
+        let share = self.room().share(pages, due);
+        let urgent = if self.room().is_full() { 0 } else { self.moves_due(pages) };
         // Where the pool is just what opening the next block for commits takes, that comes first; and after a clean mount a checkpoint does.
         let is_opening = self.volume.heads().room(0) == 0 && blocks.pool() == OPENED_FLOOR + 1;
         if is_opening || self.volume.anchors().is_clean() {
-            return Budget::share(share, 0, erases_left, erases);
+            return Budget::share((share, 0), 0, erases_left, erases);
         }
         // Bits flip for months before they are lost, and wear takes years.
         let has_other =
             blocks.endangered() > 0 || self.collector.is_levelling() || is_levelling_due(&self.volume, &self.collector);
         let share = if has_other && !self.leaves_to_idle { share.max(2) } else { share };
-        Budget::share(share, programs_left, erases_left, erases)
+        Budget::share((share, urgent), programs_left, erases_left, erases)
+    }
+
+    /// As [`moves_due`], out of the block that is emptied, or is next.
+    fn moves_due(&self, pages: u32) -> u32 {
+        let (heads, blocks, headed) = (self.volume.heads(), self.volume.blocks(), self.volume.shape().headed());
+        let emptied = self.collector.block().or_else(|| Some(self.victims().emptiest(1)?.0));
+        let live = |block| blocks.live(block).saturating_sub(self.dying.count_in(block, self.geometry()));
+        emptied.map_or(0, |block| moves_due((heads, blocks, headed), (block, live(block).into()), pages))
     }
 
     /// Programs and erases since the mount.

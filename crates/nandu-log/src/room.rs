@@ -24,6 +24,9 @@ pub enum Claim {
 /// more: with one alone, a block has to be free by the time the next one is full, and calls get longer where that fails.
 const POOL_SHARE: u32 = 4;
 
+/// Moves that go with a page that an operation appends, when the pool is at its least: what keeps up with blocks of which four fifths live.
+const MOVES_A_PAGE: u32 = 4;
+
 /// Part of a block, as a divisor, that has to be dead for the block to be emptied while the pool is not down.
 pub(crate) const WORTH_SHARE: u16 = 8;
 
@@ -62,15 +65,15 @@ impl Room<'_, '_> {
         self.blocks.pool() >= self.high()
     }
 
-    /// The share of collecting that is due: 0 while the pool is full, `most` when one block more would be all there is.
-    pub(crate) fn share(self, most: u32) -> u32 {
+    /// The share of collecting that is due with so many pages, where so many moves were left: none while the pool is full, and most when one block more would be all there is.
+    pub(crate) fn share(self, pages: u32, due: u32) -> u32 {
         let (pool, high, low) = (self.blocks.pool(), self.high(), OPENED_FLOOR + 1);
         if self.is_full() {
             return 0;
         }
+        let most = pages * MOVES_A_PAGE;
         let share = (most * (high - pool)).div_ceil(high.saturating_sub(low).max(1)).min(most);
-        debug_assert!(share <= most);
-        share
+        (share + due).min(self.blocks.pages().into())
     }
 
     /// Whether so many pages may live after an operation that makes them more by so many. It may end above the capacity by a share of a block: it asks for the most that it may

@@ -99,7 +99,7 @@ const LOG: House = House {
         &["disturb", "medium", "stats"],
         &["anchors", "collector", "gap", "raw", "search"],
         &["pairs", "parts", "roll", "room", "survivors"],
-        &["classify", "grant", "victims"],
+        &["classify", "grant", "pace", "victims"],
         &["volume"],
         &["choice", "format", "recover", "step", "verify"],
         &["mount"],
