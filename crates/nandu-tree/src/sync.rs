@@ -301,10 +301,11 @@ fn tightness<N: Nand, C: Cells>(
         let room = tree.path.room();
         let room = if is_at_end(&tree.path) { room.min(ascending_size_max(tree)) } else { room };
         let before = size_with(shape.cells(), leaf, changes.edits(waits.clone()));
-        let size = size_with(shape.cells(), leaf, merged(changes.edits(waits), edits, here));
+        let size = size_with(shape.cells(), leaf, merged(changes.edits(waits), edits, here.clone()));
         // What takes no more room than what it replaces is never refused.
         if size > room.min(tree.path.room().saturating_sub(kept)) && size > before {
-            let parts = 4 + inner_splits_max(&tree.path);
+            let more = splits_by(&tree.path, leaf, edits.part(here)).saturating_sub(1);
+            let parts = (4 + 2 * more + inner_splits_max(&tree.path)).min(BATCH_PAGES_MAX);
             let fits = size <= room;
             (pages, tight) = if fits { (pages, tight + parts) } else { (pages + parts, tight) };
             is_sure &= fits || before > room && size <= shape.own_room();
