@@ -376,10 +376,12 @@ impl Life {
     }
 }
 
-/// Bytes of content that an operation writes.
+/// Bytes that an operation writes: of content, of attributes, of a link's target.
 fn written(op: &Op) -> usize {
     match op {
         Op::Write(_, _, bytes) | Op::Append(_, bytes) | Op::WriteOpen(_, _, bytes) => bytes.len(),
+        Op::SetXattr(_, _, bytes) | Op::SetBoth(_, _, Some(bytes), _) | Op::Symlink(_, bytes) => bytes.len(),
+        Op::CreateWith(_, xattrs) | Op::MkdirWith(_, xattrs) => xattrs.iter().map(|(_, bytes)| bytes.len()).sum(),
         _ => 0,
     }
 }
