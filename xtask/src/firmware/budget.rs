@@ -94,7 +94,7 @@ const PROFILES: [Profile; 5] = [
             figure("ram", 44_430, 48 * KIB, 36 * KIB, None),
             figure("stack_open", 5_060, 4 * KIB, 4 * KIB, None),
             figure("stack_call", 4_970, 3 * KIB, 3 * KIB, None),
-            figure("put_instructions", 25_250, 28_000, 28_000, Some(80_000)),
+            figure("put_instructions", 24_870, 28_000, 28_000, Some(80_000)),
             figure("get_instructions", 7_730, 9_000, 9_000, Some(27_000)),
         ],
     },
