@@ -226,7 +226,9 @@ fn copy_some<N: Nand, C: Cells>(
     let (tree, waiting) = keeper.parts();
     let bounds = (Bound::Included(&from[..]), Bound::Excluded(&to[..]), Direction::Forward);
     range(tree, &waiting.changes, bounds, &mut |entry| {
-        let is_copied = copies.push((&[], entry.key), part(entry.value));
+        // Of a damaged leaf that does not ascend, what does.
+        let ascends = copies.last().is_none_or(|before| before.key < entry.key);
+        let is_copied = ascends && copies.push((&[], entry.key), part(entry.value));
         if is_copied && copies.count() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     })
 }
