@@ -123,38 +123,44 @@ struct Loader<'l, 'm, N> {
 }
 
 impl<N: Nand> Loader<'_, '_, N> {
-    /// Where anchor blocks were lost, takes over no checkpoint of which it is not known that the next mount will find it, too: recovery
-    /// may have no other block to write to than the one with the checkpoint before.
+    /// Takes over the newest checkpoint. Where anchor blocks were lost, it may be the first one of its block, whose page reads well once and not again: recovery keeps its block and
+    /// that of the checkpoint before, and takes a third. A cut there leaves a part of another first checkpoint, which says nothing new: where it cannot be read whole, the one before is taken.
+    /// With two blocks only the one that is kept may be believed. If the second checkpoint was begun, the first is complete. If not, only these pages were programmed since the
+    /// checkpoint before, which says all and is taken. Where that one is gone, an earlier mount saw the second one, and erased it.
     ///
-    /// In doubt is the first checkpoint of a block, which is made twice then. If the second one was begun, the first is complete. If not, nothing was
-    /// programmed or erased since the checkpoint before, but these pages, and that one says all: it is taken, as if the cut had come before the block was
-    /// begun. Where that one is gone, an earlier mount saw the second one, and erased it.
-    ///
-    /// Nothing more is read on a volume with all its anchor blocks; else one page, and in doubt as much as in a search for an anchor.
+    /// Nothing more is read on a volume with three of its anchor blocks; else one page, and in doubt as much as in a search for an anchor.
     fn proven(&mut self, newest: &NewestAnchor) -> Result<(), LogError<N::Error>> {
-        self.load(&newest.found)?;
-        let Some(base) = self.standing.anchors.base_in_doubt(self.shape) else { return Ok(()) };
-        let block = self.shape.block_of(newest.found.page);
-        let nth = self.shape.nth_of(newest.found.page) + 1;
+        self.standing.anchors = Anchors::UNKNOWN;
+        let loaded = self.load(&newest.found);
+        let Some(base) = self.standing.anchors.base_in_doubt(self.shape) else { return loaded };
+        let has_third = self.standing.anchors.blocks().count() > 2;
+        let before = match &loaded {
+            Ok(()) if has_third => return loaded,
+            Ok(()) if self.is_followed(newest.found.page)? => None,
+            Ok(()) | Err(LogError::Corrupt { .. }) => AnchorSearch::new(self.medium, self.shape).newest_in(base)?,
+            Err(_) => return loaded,
+        };
+        match before.filter(|it| it.volume == newest.found.volume && it.sequence < newest.found.sequence) {
+            Some(before) => match self.load(&before) {
+                Err(LogError::Corrupt { .. }) => self.load(&newest.found)?,
+                result => result?,
+            },
+            None => loaded?,
+        }
+        // Whoever began the other block knew that the one before is stable.
+        self.standing.anchors.trust_newest();
+        Ok(())
+    }
+
+    /// Whether something was begun behind this page of an anchor block.
+    fn is_followed(&mut self, page: PageAddr) -> Result<bool, LogError<N::Error>> {
+        let (block, nth) = (self.shape.block_of(page), self.shape.nth_of(page) + 1);
         let is_confirmed = self.medium.chip().reads_back();
         let followed = self.medium.last(nth..self.shape.pages.min(nth + 1), [], is_confirmed, |medium, _| {
             let is_erased = matches!(medium.probe(self.shape.page(block, nth))?, Probe::Erased);
             Ok((!is_erased).then_some((nth, ())))
         })?;
-        let before =
-            if followed.is_some() { None } else { AnchorSearch::new(self.medium, self.shape).newest_in(base)? };
-        let is_before =
-            |before: &Header| before.volume == newest.found.volume && before.sequence < newest.found.sequence;
-        if let Some(before) = before.filter(is_before) {
-            match self.load(&before) {
-                Err(LogError::Corrupt { .. }) => self.load(&newest.found)?,
-                result => result?,
-            }
-        }
-        debug_assert!(self.standing.anchors.number() > 0);
-        // Whoever began the other block knew that the one before is stable.
-        self.standing.anchors.trust_newest();
-        Ok(())
+        Ok(followed.is_some())
     }
 
     /// Takes over what an anchor says.

@@ -1,11 +1,11 @@
 //! Anchor blocks that are lost (F10, F11 where checkpoints stand).
 
 use nandu_log::{LogError, LogOptions};
-use nandu_nand::{BlockAddr, Nand};
+use nandu_nand::{BlockAddr, Geometry, Nand};
 use nandu_sim::power_cut::{Driver, Run};
 use nandu_sim::{Chip, Fault, Sim, Trigger};
 
-use crate::cuts::{check, formatted, recover, workload};
+use crate::cuts::{check, formatted, recover, used, workload};
 use crate::toy::{Toy, memory};
 
 const PLAIN: LogOptions = LogOptions::DEFAULT;
@@ -17,12 +17,15 @@ const WIDE: Chip = Chip::TINY.with_blocks(64);
 
 /// A chip on which programs fail in some of the first four blocks, which are the anchor blocks, until all of these are retired.
 fn without(chip: Chip, lost: &[u32]) -> Sim {
-    let mut chip = formatted(chip, PLAIN);
+    lose(formatted(chip, PLAIN), PLAIN, lost)
+}
+
+fn lose(mut chip: Sim, options: LogOptions, lost: &[u32]) -> Sim {
     for &block in lost {
         chip.inject(Fault::ProgramFails, Trigger::Block(BlockAddr(block)));
     }
-    let mut bytes = memory(chip.geometry(), &PLAIN);
-    let mut toy = Toy::mount(&mut chip, PLAIN, &mut bytes).unwrap();
+    let mut bytes = memory(chip.geometry(), &options);
+    let mut toy = Toy::mount(&mut chip, options, &mut bytes).unwrap();
     while (toy.log.stats().bad_blocks as usize) < lost.len() {
         toy.log.checkpoint().unwrap();
     }
@@ -131,6 +134,43 @@ fn chains_of_cuts_with_two_or_three_of_four_anchor_blocks() {
         let driver = Driver::new(chip).seed(7).resume();
         let summary = driver.random(chains, workload(PLAIN, 25, 12, true), recover(PLAIN), check);
         assert!(summary.cuts >= chains, "{summary:?}");
+    }
+}
+
+/// Volumes with pages that others name: their recovery programs more, and a mount looks at what stands in more blocks.
+const RAW: [(Chip, LogOptions, u32); 3] = [
+    (Chip::TINY.with_blocks(28), LogOptions { has_raw: true, ..PLAIN }, 30),
+    (tagged(), LogOptions { has_raw: true, has_tags: true, ..PLAIN }, 30),
+    (Chip::TINY_MLC.with_blocks(26), LogOptions { has_raw: true, has_mlc: true, ..PLAIN }, 30),
+];
+
+const fn tagged() -> Chip {
+    let chip = Chip::TINY.with_blocks(28);
+    Chip { geometry: Geometry { spare_size: 32, tag_size: 16, ..chip.geometry }, ..chip }
+}
+
+#[test]
+fn every_cut_and_every_cut_of_the_recovery_with_raw_pages_and_two_or_three_of_four_anchor_blocks() {
+    for (chip, options, entries) in RAW {
+        for lost in [&[3][..], &[0], &[1, 2]] {
+            let chip = lose(used(chip, options, entries), options, lost);
+            let check = check(options, &chip);
+            Driver::new(chip).limit(20_000).pairs(workload(options, 12, entries, false), recover(options), check);
+        }
+    }
+}
+
+/// Chains of cuts, `NANDU_CHAINS` of them of each kind.
+#[test]
+fn chains_of_cuts_with_raw_pages_and_two_or_three_of_four_anchor_blocks() {
+    let chains = std::env::var("NANDU_CHAINS").map_or(60, |count| count.parse().unwrap());
+    for (chip, options, entries) in RAW {
+        for lost in [&[3][..], &[0], &[1, 2]] {
+            let chip = lose(used(chip, options, entries), options, lost);
+            let check = check(options, &chip);
+            let driver = Driver::new(chip).seed(7).resume();
+            driver.random(chains, workload(options, 30, entries, true), recover(options), check);
+        }
     }
 }
 

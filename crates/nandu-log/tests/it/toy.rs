@@ -28,8 +28,8 @@ pub(crate) struct Toy<'m, N: Nand> {
     /// Pages were copied since the newest commit.
     has_copied: bool,
     has_raw: bool,
-    /// Copies that no commit may name yet: of which entry, from where, and where.
-    unsettled: Vec<(u32, PageAddr, PageAddr)>,
+    /// Copies that no commit may name yet.
+    unsettled: Vec<Copied>,
     /// Pages that shared their cells with one that failed: copies, and others.
     pub(crate) lost: (u32, u32),
     /// How often the log did not know whose raw pages are.
@@ -38,6 +38,15 @@ pub(crate) struct Toy<'m, N: Nand> {
     pub(crate) tail: u32,
     /// Pages that the toy named for a recount.
     pub(crate) recounts: u32,
+}
+
+/// A copy of a raw page that no commit may name yet.
+struct Copied {
+    id: u32,
+    source: PageAddr,
+    /// Erases of the block of the source: once there are more, its page is another.
+    erases: u32,
+    page: PageAddr,
 }
 
 pub(crate) type ToyError<N> = LogError<<N as nandu_nand::ErrorType>::Error>;
@@ -273,7 +282,7 @@ impl<'m, N: Nand> Toy<'m, N> {
         }
         self.recounts += 1;
         self.log.recount_begin();
-        let copies: Vec<_> = self.unsettled.iter().map(|&(_, _, copy)| copy).collect();
+        let copies: Vec<_> = self.unsettled.iter().map(|copy| copy.page).collect();
         for page in self.map.iter().flatten().chain(&self.lone_root).chain(&copies) {
             self.log.recount(*page);
         }
@@ -335,7 +344,7 @@ impl<'m, N: Nand> Toy<'m, N> {
             Err(LogError::Corrupt { .. }) => return Ok(Fate::Unreadable),
             Err(error) => return Err(error),
         }
-        if self.unsettled.iter().any(|&(_, source, _)| source == page) {
+        if self.unsettled.iter().any(|copy| copy.source == page) {
             return Ok(Fate::Stays);
         }
         let new = self.log.copy(&mut self.buffer, Kind::Raw(&id.to_le_bytes(), CellMode::Slc), victim)?;
@@ -345,7 +354,8 @@ impl<'m, N: Nand> Toy<'m, N> {
             self.map[id as usize] = Some(new);
             self.log.dies(page);
         } else {
-            self.unsettled.push((id, page, new));
+            let erases = self.log.erases(page);
+            self.unsettled.push(Copied { id, source: page, erases, page: new });
         }
         self.rescue()?;
         self.name_settled();
@@ -364,7 +374,7 @@ impl<'m, N: Nand> Toy<'m, N> {
                 }
                 Some(to) => self.log.forget(to),
                 None => {
-                    self.unsettled.retain(|&(_, _, copy)| copy != rescued.from);
+                    self.unsettled.retain(|copy| copy.page != rescued.from);
                     self.log.forget(rescued.from);
                     self.lost.0 += 1;
                 }
@@ -375,16 +385,17 @@ impl<'m, N: Nand> Toy<'m, N> {
 
     /// Names the copies that a commit may name now.
     fn name_settled(&mut self) {
-        let (settled, unsettled) =
-            self.unsettled.iter().partition(|&&(_, _, copy)| self.log.is_settled(copy) && self.log.dying_room() > 8);
+        let (settled, unsettled) = core::mem::take(&mut self.unsettled)
+            .into_iter()
+            .partition(|copy| self.log.is_settled(copy.page) && self.log.dying_room() > 8);
         self.unsettled = unsettled;
-        for (id, source, copy) in Vec::<(u32, PageAddr, PageAddr)>::into_iter(settled) {
-            if self.map[id as usize] == Some(source) {
-                self.map[id as usize] = Some(copy);
+        for Copied { id, source, erases, page } in Vec::into_iter(settled) {
+            if self.map[id as usize] == Some(source) && self.log.erases(source) == erases {
+                self.map[id as usize] = Some(page);
                 self.log.dies(source);
                 self.log.goes_late(source);
             } else {
-                self.log.forget(copy);
+                self.log.forget(page);
             }
         }
     }
@@ -452,8 +463,8 @@ impl<'m, N: Nand> Toy<'m, N> {
 
     /// Unmounts, with all deaths counted.
     pub(crate) fn unmount(mut self) -> Result<N, ToyError<N>> {
-        for (_, _, copy) in core::mem::take(&mut self.unsettled) {
-            self.log.forget(copy);
+        for copy in core::mem::take(&mut self.unsettled) {
+            self.log.forget(copy.page);
         }
         if self.log.has_dying() {
             self.bury()?;
@@ -471,7 +482,7 @@ impl<'m, N: Nand> Toy<'m, N> {
         self.was_exact = self.log.is_exact();
         let mut live = BTreeMap::new();
         let pages: BTreeSet<PageAddr> = self.map.iter().flatten().chain(&self.lone_root).copied().collect();
-        let pages = pages.into_iter().chain(self.unsettled.iter().map(|&(_, _, copy)| copy)).collect::<BTreeSet<_>>();
+        let pages = pages.into_iter().chain(self.unsettled.iter().map(|copy| copy.page)).collect::<BTreeSet<_>>();
         for page in pages {
             *live.entry(self.log.geometry().block_of(page)).or_insert(0) += 1;
         }
