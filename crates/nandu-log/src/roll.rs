@@ -35,11 +35,22 @@ impl Roll<'_> {
     pub(crate) fn forward<N: Nand>(&self, medium: &mut Medium<'_, N>) -> Result<Rolled, LogError<N::Error>> {
         let ready = self.standing.ready.all();
         let (pages, is_confirmed) = (self.shape.pages, medium.chip().reads_back());
-        let opened = medium.last(0..ready.len() as u16, [], is_confirmed, |medium, entries| {
-            let found = self.current(medium, ready[usize::from(entries.start)], 0..pages)?;
-            Ok(found.map(|found| (entries.start, found)))
-        })?;
-        let (front, newest) = opened.map_or((0, None), |(entry, found)| (usize::from(entry) + 1, Some(found)));
+        let (mut front, mut newest) = (0, None);
+        loop {
+            // Blocks that held raw pages begin with what is no commit, too: the next page is looked at only in the one that ends the search.
+            let mut damaged = None;
+            let opened = medium.last(front..ready.len() as u16, [], is_confirmed, |medium, entries| {
+                let look = self.look(medium, ready[usize::from(entries.start)], 0)?;
+                damaged = matches!(look, Probe::Garbage).then_some(entries.start).or(damaged);
+                Ok(look.valid().map(|found| (entries.start, found)))
+            })?;
+            (front, newest) = opened.map_or((front, newest), |(entry, found)| (entry + 1, Some(found)));
+            debug_assert!(damaged.is_none_or(|entry| entry >= front), "what ends the search is behind what was found");
+            let Some(entry) = damaged.filter(|&entry| entry == front) else { break };
+            let Some(found) = self.look(medium, ready[usize::from(entry)], 1)?.valid() else { break };
+            (front, newest) = (entry + 1, Some(found));
+        }
+        let front = usize::from(front);
         let at = match newest {
             Some(found) => Some((self.shape.block_of(found.page), self.shape.nth_of(found.page) + 1)),
             None => self.standing.heads.open(0).map(|head| (head.block, head.next)),
@@ -86,16 +97,28 @@ impl Roll<'_> {
         pages: Range<u16>,
     ) -> Result<Option<Header>, LogError<N::Error>> {
         for nth in pages.take(2) {
-            match medium.probe(self.shape.page(block, nth))? {
-                Probe::Valid(found) if self.is_current(&found) => return Ok(Some(found)),
-                Probe::Valid(found) if self.is_of_a_lost_checkpoint(&found) => {
-                    return Err(LogError::Corrupt { page: found.page, why: Malformed::Sequence });
-                }
-                Probe::Valid(_) | Probe::Erased => return Ok(None),
+            match self.look(medium, block, nth)? {
                 Probe::Garbage => {}
+                look => return Ok(look.valid()),
             }
         }
         Ok(None)
+    }
+
+    /// What stands in a page; one that is no commit behind the checkpoint passes for erased.
+    fn look<N: Nand>(
+        &self,
+        medium: &mut Medium<'_, N>,
+        block: BlockAddr,
+        nth: u16,
+    ) -> Result<Probe, LogError<N::Error>> {
+        match medium.probe(self.shape.page(block, nth))? {
+            Probe::Valid(found) if self.is_of_a_lost_checkpoint(&found) => {
+                Err(LogError::Corrupt { page: found.page, why: Malformed::Sequence })
+            }
+            Probe::Valid(found) if !self.is_current(&found) => Ok(Probe::Erased),
+            probe => Ok(probe),
+        }
     }
 
     /// Whether a page is a commit that was made after the checkpoint.

@@ -120,7 +120,7 @@ impl<'s, 'm, N: Nand> AnchorSearch<'s, 'm, N> {
         // The first checkpoint of a block has every page of the block table, those behind it fewer, and after cuts there are rarely
         // more than a few. Looking there first takes no more reads than halves do, wherever the end is.
         let size = shape.table_pages + 1;
-        let likely = [4 * size, 2 * size - 1, size];
+        let likely = [4 * size, 2 * size - 1, size, size - 1, 2 * size];
         let last = self.medium.last(first.0 + 1..shape.pages, likely, false, |medium, pages| {
             valid_at_or_after(medium, shape, block, pages)
         })?;
