@@ -118,7 +118,7 @@ impl<'s, 'm, N: Nand> AnchorSearch<'s, 'm, N> {
         let block = shape.block_of(candidate.page);
         let first = (shape.nth_of(candidate.page), candidate);
         // The first checkpoint of a block has every page of the block table, those behind it fewer, and after cuts there are rarely
-        // more than a few. Looking there first takes no more reads than halves do, wherever the end is.
+        // more than a few. Looking there first takes one read more than halves do where the end is far behind.
         let size = shape.table_pages + 1;
         let likely = [4 * size, 2 * size - 1, size, size - 1, 2 * size];
         let last = self.medium.last(first.0 + 1..shape.pages, likely, false, |medium, pages| {
