@@ -18,8 +18,9 @@ const KIB: u64 = 1024;
 /// A figure of a profile.
 struct Figure {
     name: &'static str,
-    /// Beyond it the check fails. It is what was measured last, with the compiler of Debian's packages (1.96), rounded up. Of that it rises only for
-    /// another compiler, or for something that users were given: said in the commit.
+    /// Beyond it the check fails. It is what was measured last, with the compiler of Debian's packages (1.96), rounded up: code to the next 50 bytes,
+    /// since the folder in which it is built moves it by 8. It rises only for another compiler, or for something that users were given: said in the
+    /// commit.
     limit: u64,
     /// What has to be reached, and what is hoped for.
     must: u64,
@@ -44,7 +45,7 @@ const PROFILES: [Profile; 5] = [
         name: "store-min",
         calls: "open, put, get, delete",
         figures: &[
-            figure("code", 72_350, 54 * KIB, 54 * KIB, Some(160_130)),
+            figure("code", 72_400, 54 * KIB, 54 * KIB, Some(160_130)),
             figure("ram", 21_570, 20 * KIB, 20 * KIB, Some(51 * KIB)),
             figure("stack_open", 3_520, 4 * KIB, 4 * KIB, Some(41 * KIB)),
             figure("stack_call", 2_420, 3 * KIB, 3 * KIB, Some(6 * KIB)),
@@ -56,7 +57,7 @@ const PROFILES: [Profile; 5] = [
         name: "records",
         calls: "store without snapshots: batches, ranges, group commit, large values too",
         figures: &[
-            figure("code", 107_400, 70 * KIB, 70 * KIB, None),
+            figure("code", 107_450, 70 * KIB, 70 * KIB, None),
             figure("ram", 24_620, 24 * KIB, 24 * KIB, None),
             figure("stack_open", 3_760, 4 * KIB, 4 * KIB, None),
             figure("stack_call", 2_770, 3 * KIB, 3 * KIB, None),
@@ -68,7 +69,7 @@ const PROFILES: [Profile; 5] = [
         name: "store",
         calls: "batches, ranges, snapshots, group commit, large values too",
         figures: &[
-            figure("code", 121_510, 70 * KIB, 70 * KIB, Some(166_750)),
+            figure("code", 121_550, 70 * KIB, 70 * KIB, Some(166_750)),
             figure("ram", 26_060, 24 * KIB, 24 * KIB, None),
             figure("stack_open", 3_960, 4 * KIB, 4 * KIB, None),
             figure("stack_call", 3_590, 3 * KIB, 3 * KIB, None),
@@ -80,7 +81,7 @@ const PROFILES: [Profile; 5] = [
         name: "files",
         calls: "mount, create, read, write, rename, unlink",
         figures: &[
-            figure("code", 139_350, 105 * KIB, 90 * KIB, Some(200_858)),
+            figure("code", 139_400, 105 * KIB, 90 * KIB, Some(200_858)),
             figure("ram", 27_550, 28 * KIB, 26 * KIB, Some(62 * KIB)),
             figure("stack_open", 3_890, 4 * KIB, 4 * KIB, Some(41 * KIB)),
             figure("stack_call", 4_330, 3 * KIB, 3 * KIB, Some(24 * KIB)),
@@ -90,7 +91,7 @@ const PROFILES: [Profile; 5] = [
         name: "all",
         calls: "store and files with every call but verify, two bits a cell, tags",
         figures: &[
-            figure("code", 202_010, 136 * KIB, 96 * KIB, Some(203_294)),
+            figure("code", 202_050, 136 * KIB, 96 * KIB, Some(203_294)),
             figure("ram", 44_460, 48 * KIB, 36 * KIB, None),
             figure("stack_open", 5_080, 4 * KIB, 4 * KIB, None),
             figure("stack_call", 4_610, 3 * KIB, 3 * KIB, None),
