@@ -101,6 +101,18 @@ pub(crate) fn spend(budget: &mut Budget, pages: u32, programs: u32) {
     budget.programs = if budget.at_once == 0 { 0 } else { budget.programs.saturating_sub(pages) };
 }
 
+/// No more programs than these may be made. Returns how many may be.
+pub(crate) fn limit(budget: &mut Budget, programs: u32) -> u32 {
+    budget.at_once = budget.at_once.min(programs);
+    debug_assert!(budget.at_once <= programs, "a call makes no more");
+    programs
+}
+
+/// A block is given up in which so many pages stay: the next one may be no better, and then this one comes again.
+pub(crate) fn give_up(budget: &mut Budget, left: u16) {
+    budget.examinations = budget.examinations.saturating_sub(if left > 0 { EXAMINED } else { 0 });
+}
+
 /// A block that is being emptied.
 #[derive(Clone, Copy, Debug)]
 struct Emptying {
@@ -217,6 +229,11 @@ impl Collector {
 
     pub(crate) fn block(&self) -> Option<BlockAddr> {
         self.emptying.map(|emptying| emptying.block)
+    }
+
+    /// Pages that stay in the block that is emptied.
+    pub(crate) fn pages_left(&self) -> u16 {
+        self.emptying.map_or(0, |emptying| emptying.left)
     }
 
     pub(crate) fn skipped(&self) -> Option<BlockAddr> {

@@ -6,7 +6,7 @@ use nandu_media::PageKind;
 use nandu_nand::{BlockAddr, Cause, CellMode, Geometry, Nand, PageAddr};
 
 use crate::choice::{BlockUse, Choice, uses};
-use crate::collector::{Budget, Collector, Weight, spend};
+use crate::collector::{Budget, Collector, Weight, give_up, limit, spend};
 use crate::dying::{DYING_MAX, Dying};
 use crate::error::LogError;
 use crate::format;
@@ -21,7 +21,7 @@ use crate::raw::{Owner, Rescued, Whose};
 use crate::reserve::{FLOOR, OPENED_FLOOR};
 use crate::room::{Claim, Room};
 use crate::stats::LogStats;
-use crate::step::{is_levelling_due, pick, step};
+use crate::step::{is_levelling_due, moves_left, pick, step};
 use crate::survivors::{moves_by_commit, stream_of_copy};
 use crate::tail::Tagged;
 use crate::verify::{Violation, verify};
@@ -527,12 +527,11 @@ impl<'m, N: Nand> Log<'m, N> {
             if !budget.has_move(programs) || budget.examinations == 0 || self.dying_room() < 2 {
                 return Ok(None);
             }
-            let opens = |block| {
-                let stream = self.stream_of_copy((block, self.volume.blocks().is_raw(block)));
-                stream.is_some_and(|stream| self.volume.heads().room(stream) == 0)
-            };
-            let may_erase = budget.erases_max.is_none_or(|most| self.spent().1 < most);
-            if !may_erase && self.collector.block().is_some_and(opens) {
+            if limit(
+                budget,
+                self.collector.block().map_or(u32::MAX, |block| moves_left(&self.volume, block, budget.erases_max)),
+            ) < programs
+            {
                 return Ok(None);
             }
             let geometry = *self.geometry();
@@ -546,6 +545,7 @@ impl<'m, N: Nand> Log<'m, N> {
                 return Ok(Some(Victim::new(page, cause)));
             }
             let is_exact = self.volume.is_exact();
+            give_up(budget, self.collector.pages_left());
             if !self.collector.finish(self.volume.blocks_mut(), is_exact, dying) {
                 self.volume.set_exact(false);
             }

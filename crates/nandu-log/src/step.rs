@@ -6,6 +6,7 @@ use crate::collector::{Budget, Collector, spend};
 use crate::error::LogError;
 use crate::reserve::OPENED_FLOOR;
 use crate::room::Room;
+use crate::survivors::stream_of_copy;
 use crate::victims::Victims;
 use crate::volume::Volume;
 
@@ -45,6 +46,25 @@ pub(crate) fn step<N: Nand>(volume: &mut Volume<'_, N>, budget: &mut Budget) -> 
     let is_done = volume.erase_ahead()?;
     budget.steps -= u32::from(is_done);
     Ok(is_done)
+}
+
+/// Pages that may be moved out of a block before one is opened that may not be erased any more, with so many erases since the mount at most, or is not listed yet.
+pub(crate) fn moves_left<N: Nand>(volume: &Volume<'_, N>, block: BlockAddr, erases_max: Option<u64>) -> u32 {
+    let (heads, blocks, shape) = (volume.heads(), volume.blocks(), volume.shape());
+    let Some(most) = erases_max else { return u32::MAX };
+    let room = |is_raw| {
+        let stream = stream_of_copy(heads, blocks, shape.headed(), (block, is_raw));
+        stream.map_or(u32::MAX, |stream| heads.room(stream))
+    };
+    // What names a raw page is no raw one; and a value in a commit becomes one.
+    let rooms = [room(false), if shape.has_raw() { room(true) } else { u32::MAX }];
+    debug_assert!(rooms[0] == u32::MAX || rooms[0] <= shape.pages_max().into(), "a block has no more room than pages");
+    let erased = most.saturating_sub(volume.spent().1) as u32 + u32::from(volume.is_erased_ahead());
+    match erased.min(volume.openable()) {
+        0 => rooms[0].min(rooms[1]),
+        1 => rooms[0].max(rooms[1]),
+        _ => u32::MAX,
+    }
 }
 
 /// Whether so much was programmed since wear was looked at that a block may be moved for it.

@@ -329,6 +329,12 @@ impl<'m, N: Nand> Volume<'m, N> {
         ends.iter().copied().filter_map(|end| self.standing.ready.peek(end)).find(is_due)
     }
 
+    /// Whether the next block for what survives is erased.
+    pub(crate) fn is_erased_ahead(&self) -> bool {
+        let next = self.standing.ready.peek(End::Back).filter(|_| !self.shape.has_mlc() && self.openable() > 0);
+        next.is_some_and(|listed| self.blocks.state(listed.block()) == Stage::Ready)
+    }
+
     /// Erases a block at an end of the ready list, so that the operation that opens it does not have to; `false` if none is due.
     pub(crate) fn erase_ahead(&mut self) -> Result<bool, LogError<N::Error>> {
         if self.due_ahead().is_none() {
