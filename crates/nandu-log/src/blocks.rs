@@ -254,6 +254,11 @@ impl<'m> Blocks<'m> {
         self.size.pages.0
     }
 
+    /// Whether there may be blocks with two bits a cell.
+    pub(crate) fn has_mlc(&self) -> bool {
+        MLC && self.size.mlc.is_some()
+    }
+
     /// Pages of the block.
     pub(crate) fn pages_of(&self, block: BlockAddr) -> u16 {
         if self.mode(block) == CellMode::Mlc { self.size.pages.1 } else { self.size.pages.0 }

@@ -106,7 +106,7 @@ impl<'c, 'm, N: Nand> Choice<'c, 'm, N> {
         *self.leaves_to_idle = true;
         let blocks = self.volume.blocks();
         if !self.is_emptying() && blocks.state(block).is_closed() {
-            self.collector.begin(blocks, block, cause);
+            self.collector.begin(blocks, (block, cause), false);
             debug_assert!(self.is_emptying());
         }
     }

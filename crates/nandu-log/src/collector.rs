@@ -1,6 +1,6 @@
 //! The block that is being emptied, page by page.
 
-use nandu_nand::{BlockAddr, Cause};
+use nandu_nand::{BlockAddr, Cause, CellMode};
 
 use crate::blocks::{Blocks, Flag, Stage};
 
@@ -59,6 +59,11 @@ impl Budget {
     /// Whether a page may be moved, where a move takes so many programs: a call that has no room for them leaves it to the next one.
     pub(crate) fn has_move(&self, programs: u32) -> bool {
         self.programs > 0 && (self.erases_max.is_none() || self.at_once >= programs)
+    }
+
+    /// Whether more is moved than is due, so that no operation has to wait.
+    pub(crate) fn is_pressed(&self) -> bool {
+        self.programs > self.due && !self.is_idle
     }
 
     /// Pages that are due to be moved and were not: they are for the calls that follow.
@@ -121,6 +126,8 @@ struct Emptying {
     /// filled again; then what was found out says nothing of it.
     erases: u32,
     cause: Cause,
+    /// It was begun for an operation that waits.
+    is_urgent: bool,
     cursor: u16,
     /// Pages that stay, some of them since they cannot be read. One that was handed out stays until it is answered for.
     left: u16,
@@ -186,13 +193,24 @@ pub(crate) struct Collector {
     /// Pages moved for levelling, or that could have been when nothing was to be levelled.
     levelled: u64,
     nodes: Toll,
+    /// Of raw pages to two bits a cell, with what names them.
+    raws: Toll,
+    /// Such copies for the page that was asked about.
+    copies: u32,
     /// Programs for the page that was asked about.
     programs: u32,
 }
 
 impl Collector {
-    pub(crate) const IDLE: Collector =
-        Collector { emptying: None, skipped: None, levelled: 0, nodes: Toll::NONE, programs: 0 };
+    pub(crate) const IDLE: Collector = Collector {
+        emptying: None,
+        skipped: None,
+        levelled: 0,
+        nodes: Toll::NONE,
+        raws: Toll::NONE,
+        copies: 0,
+        programs: 0,
+    };
 
     /// Programs that moving so many pages takes, of which so many are of values and so many of these stand together, in blocks of so many. What names pages of values is in one of the others, which is
     /// programmed for so many of them; the fewer of those there are, the more pages of a block each names.
@@ -217,6 +235,27 @@ impl Collector {
         }
     }
 
+    /// Programs that moving so many raw pages to two bits a cell takes beyond those of the copies.
+    pub(crate) fn names(&self, pages: u32) -> u32 {
+        (self.raws.of_pages(pages) as u32).saturating_sub(pages)
+    }
+
+    /// A copy has so many bits in a cell.
+    pub(crate) fn copied(&mut self, mode: CellMode) {
+        self.copies = (self.copies + u32::from(mode == CellMode::Mlc)).min(self.programs);
+    }
+
+    /// The copies with two bits a cell for the page that was asked about.
+    pub(crate) fn take_copies(&mut self) -> u32 {
+        core::mem::take(&mut self.copies)
+    }
+
+    /// A raw page that was asked about took so many such copies, and so many programs in all.
+    pub(crate) fn raw_goes(&mut self, (copies, programs): (u32, u32)) {
+        debug_assert!(copies <= programs, "a copy is a program");
+        self.raws.moved(copies, programs);
+    }
+
     /// A page was programmed for a move.
     pub(crate) fn programmed(&mut self) {
         self.programs += 1;
@@ -234,6 +273,11 @@ impl Collector {
     /// Pages that stay in the block that is emptied.
     pub(crate) fn pages_left(&self) -> u16 {
         self.emptying.map_or(0, |emptying| emptying.left)
+    }
+
+    /// Whether that was begun for an operation that waits.
+    pub(crate) fn is_urgent(&self) -> bool {
+        self.emptying.is_some_and(|emptying| emptying.is_urgent)
     }
 
     pub(crate) fn skipped(&self) -> Option<BlockAddr> {
@@ -254,10 +298,10 @@ impl Collector {
         self.levelled = self.levelled.max(programs * LEVELLING_SHARE / 100);
     }
 
-    pub(crate) fn begin(&mut self, blocks: &Blocks<'_>, block: BlockAddr, cause: Cause) {
+    pub(crate) fn begin(&mut self, blocks: &Blocks<'_>, (block, cause): (BlockAddr, Cause), is_urgent: bool) {
         debug_assert!(self.emptying.is_none(), "one block is emptied at a time");
         let erases = blocks.erase_count(block);
-        self.emptying = Some(Emptying { block, erases, cause, cursor: 0, left: 0, is_damaged: false });
+        self.emptying = Some(Emptying { block, erases, cause, is_urgent, cursor: 0, left: 0, is_damaged: false });
     }
 
     /// The next page of the block that is being emptied, by its place there; `None` if it is done with. So many of its pages die with the next
@@ -304,6 +348,14 @@ impl Collector {
         if let Some(emptying) = &mut self.emptying {
             emptying.is_damaged = true;
         }
+    }
+
+    /// Another block comes first. What was found out of the pages of this one is found out again.
+    pub(crate) fn leave(&mut self) {
+        if let Some(emptying) = self.emptying.take() {
+            self.skipped = Some(emptying.block);
+        }
+        debug_assert!(self.emptying.is_none());
     }
 
     /// The block is done with: every page of it was examined, or none lives any more but those that die with the next commit, so many. Returns

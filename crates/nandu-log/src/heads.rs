@@ -57,7 +57,7 @@ impl Heads {
     }
 
     /// Pages of a block of a stream.
-    fn pages(&self, stream: u8) -> u16 {
+    pub(crate) fn pages(&self, stream: u8) -> u16 {
         if self.mode(stream) == CellMode::Mlc { self.pages.1 } else { self.pages.0 }
     }
 

@@ -14,14 +14,13 @@ use crate::gap;
 use crate::grant::{Claimed, Fate, Grant, Kind, PageInfo, Victim};
 use crate::mount::mount;
 use crate::options::LogOptions;
-use crate::pace::moves_due;
 use crate::pairs::Exposure;
 use crate::parts::{Parts, memory_required};
 use crate::raw::{Owner, Rescued, Whose};
 use crate::reserve::{FLOOR, OPENED_FLOOR};
 use crate::room::{Claim, Room};
 use crate::stats::LogStats;
-use crate::step::{is_levelling_due, moves_left, pick, step};
+use crate::step::{is_levelling_due, leave_for_less, moves_due, moves_left, pick, step};
 use crate::survivors::{moves_by_commit, stream_of_copy};
 use crate::tail::Tagged;
 use crate::verify::{Violation, verify};
@@ -482,7 +481,7 @@ impl<'m, N: Nand> Log<'m, N> {
     pub fn instalment(&mut self, (pages, due): (u32, u32), (programs_left, erases_left): (u32, u32)) -> Budget {
         let (blocks, (_, erases)) = (self.volume.blocks(), self.spent());
         let share = self.room().share(pages, due);
-        let urgent = if self.room().is_full() { 0 } else { self.moves_due(pages) };
+        let urgent = moves_due(&self.volume, &self.collector, &self.dying, pages);
         // Where the pool is just what opening the next block for commits takes, that comes first; and after a clean mount a checkpoint does.
         let is_opening = self.volume.heads().room(0) == 0 && blocks.pool() == OPENED_FLOOR + 1;
         if is_opening || self.volume.anchors().is_clean() {
@@ -493,14 +492,6 @@ impl<'m, N: Nand> Log<'m, N> {
             blocks.endangered() > 0 || self.collector.is_levelling() || is_levelling_due(&self.volume, &self.collector);
         let share = if has_other && !self.leaves_to_idle { share.max(2) } else { share };
         Budget::share((share, urgent), programs_left, erases_left, erases)
-    }
-
-    /// As [`moves_due`], out of the block that is emptied, or is next.
-    fn moves_due(&self, pages: u32) -> u32 {
-        let (heads, blocks, headed) = (self.volume.heads(), self.volume.blocks(), self.volume.shape().headed());
-        let emptied = self.collector.block().or_else(|| Some(self.victims().emptiest(1)?.0));
-        let live = |block| blocks.live(block).saturating_sub(self.dying.count_in(block, self.geometry()));
-        emptied.map_or(0, |block| moves_due((heads, blocks, headed), (block, live(block).into()), pages))
     }
 
     /// Programs and erases since the mount.
@@ -520,6 +511,9 @@ impl<'m, N: Nand> Log<'m, N> {
         if !self.volume.is_exact() && self.volume.blocks().pool() <= OPENED_FLOOR {
             // With counts that are too high, moves may take the last blocks and free none. Counting reads only, and comes first.
             return Ok(None);
+        }
+        if budget.is_urgent() && self.has_mlc() {
+            leave_for_less(&self.volume, &mut self.collector, (&self.dying, budget.dead_min));
         }
         // Every turn begins or ends with a block, and a block that has pages to be asked about ends the loop.
         for _ in 0..2 * self.geometry().block_count {
@@ -556,7 +550,7 @@ impl<'m, N: Nand> Log<'m, N> {
             if !self.has_live(block) {
                 return Ok(None);
             }
-            self.collector.begin(self.volume.blocks(), block, cause);
+            self.collector.begin(self.volume.blocks(), (block, cause), budget.is_urgent());
         }
         Ok(None)
     }
@@ -572,6 +566,7 @@ impl<'m, N: Nand> Log<'m, N> {
         let stream = self.stream_of_copy((block, kind.key().is_some())).ok_or(LogError::Full)?;
         self.collector.programmed();
         let mode = self.volume.heads().mode(stream);
+        self.collector.copied(mode);
         self.append_kind(bytes, kind, (stream, mode, Exposure::Copy(victim.page()), victim.cause()))
     }
 
@@ -666,6 +661,10 @@ impl<'m, N: Nand> Log<'m, N> {
     pub fn answer(&mut self, victim: Victim, fate: Fate, budget: &mut Budget) {
         debug_assert!(self.geometry().contains_page(victim.page()));
         let programs = self.collector.take_programs();
+        let copies = self.collector.take_copies();
+        if self.has_mlc() && self.is_raw(victim.page()) {
+            self.collector.raw_goes((copies, programs));
+        }
         match fate {
             Fate::Dead => self.collector.goes((0, programs), Weight::Node),
             Fate::Copied(pages) => {

@@ -7,9 +7,9 @@ use crate::heads::Heads;
 use crate::reserve::OPENED_FLOOR;
 use crate::survivors::stream_of_copy;
 
-/// Pages that operations append, at least, before one waits for a block; where what survives in another one opens so many.
-fn pages_left(heads: &Heads, blocks: &Blocks<'_>, opened: u32) -> u32 {
-    let spare = blocks.pool().saturating_sub(OPENED_FLOOR + opened) as usize;
+/// Pages that operations append, at least, before one waits for a block, with so many blocks more; where what survives in others opens so many.
+fn pages_left(heads: &Heads, blocks: &Blocks<'_>, (freed, opened): (u32, u32)) -> u32 {
+    let spare = (blocks.pool() + freed).saturating_sub(OPENED_FLOOR + opened) as usize;
     let raw = |mode| heads.raw(mode).map_or(u32::MAX, |stream| heads.room(stream));
     // To what operations append: commits, nodes, raw pages. Those with least room open the blocks that there are, and one of them one more.
     let mut rooms = [heads.room(0), heads.room(1), raw(CellMode::Slc), raw(CellMode::Mlc)];
@@ -20,16 +20,23 @@ fn pages_left(heads: &Heads, blocks: &Blocks<'_>, opened: u32) -> u32 {
     filled + (spare + 1).saturating_sub(streams) as u32 * u32::from(blocks.pages())
 }
 
-/// Moves that are due with so many pages of an operation, out of a block of which so many live: the part of them that the operation took of the pages that are left.
-pub(crate) fn moves_due(
+/// Blocks that are looked at: the one that is emptied, and the next one. Where several streams open theirs at a time, one is not enough.
+const BLOCKS_AHEAD: usize = 2;
+
+/// Whether so many pages of an operation may be so large a part of those that are left that moves are due with them, however many pages live in the blocks that are emptied.
+pub(crate) fn may_be_due(heads: &Heads, blocks: &Blocks<'_>, pages: u32) -> bool {
+    let left = pages_left(heads, blocks, (0, 1)).saturating_sub(pages);
+    BLOCKS_AHEAD as u32 * u32::from(blocks.pages()) * pages >= left
+}
+
+/// Pages that operations append, where so many pages are moved until a block is emptied, behind so many others.
+pub(crate) fn left_behind(
     (heads, blocks, headed): (&Heads, &Blocks<'_>, u8),
-    (block, live): (BlockAddr, u32),
-    pages: u32,
+    (block, nth, moves): (BlockAddr, u32, u32),
 ) -> u32 {
+    debug_assert!((nth as usize) < BLOCKS_AHEAD, "one of those that are looked at");
     let survivors = stream_of_copy(heads, blocks, headed, (block, blocks.is_raw(block)));
-    let room = survivors.map_or(0, |stream| heads.room(stream));
-    let opened = live.saturating_sub(room).div_ceil(blocks.pages().into());
-    // The next operation finds the block.
-    let left = pages_left(heads, blocks, opened).saturating_sub(pages);
-    (live * pages).checked_div(left).unwrap_or(live).min(live)
+    let (room, of_block) = survivors.map_or((0, blocks.pages()), |stream| (heads.room(stream), heads.pages(stream)));
+    let opened = moves.saturating_sub(room).div_ceil(of_block.into());
+    pages_left(heads, blocks, (nth, opened))
 }

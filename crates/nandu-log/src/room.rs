@@ -85,7 +85,10 @@ impl Room<'_, '_> {
         let summaries = if summaries > 0 { values.0 * summaries / (pages - summaries) } else { 0 };
         // And with two bits a cell, one that has none takes the room of several.
         let nodes = |live: u32| live.saturating_sub(values.0) * (self.shape.node_units() - 1);
-        let (live, least) = (live + summaries, (live + summaries) - more.saturating_sub(1));
+        // Where what names one takes a program more, a block has to yield as much more.
+        let names = if self.shape.has_mlc() { collector.names(slack(self.blocks.good()) * pages) } else { 0 };
+        let live = live + summaries + names;
+        let least = live - more.saturating_sub(1);
         let (live, least, raws) = (live + nodes(live), least + nodes(least), values.0.min(least));
         let toll = match self.shape.has_raw() {
             true => collector.toll_of_raw(least - raws, raws),

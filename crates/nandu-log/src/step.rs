@@ -3,7 +3,9 @@
 use nandu_nand::{BlockAddr, Cause, Nand};
 
 use crate::collector::{Budget, Collector, spend};
+use crate::dying::Dying;
 use crate::error::LogError;
+use crate::pace::{left_behind, may_be_due};
 use crate::reserve::OPENED_FLOOR;
 use crate::room::Room;
 use crate::survivors::stream_of_copy;
@@ -67,10 +69,50 @@ pub(crate) fn moves_left<N: Nand>(volume: &Volume<'_, N>, block: BlockAddr, eras
     }
 }
 
+/// An operation waits for a block: one that was begun for none is left where another takes half the moves, or less.
+pub(crate) fn leave_for_less<N: Nand>(
+    volume: &Volume<'_, N>,
+    collector: &mut Collector,
+    (dying, dead_min): (&Dying, u16),
+) {
+    let Some(block) = collector.block().filter(|_| !collector.is_urgent()) else { return };
+    let blocks = volume.blocks();
+    let lasting = |block| blocks.live(block).saturating_sub(dying.count_in(block, &volume.shape().geometry));
+    let other = Victims { blocks, skipped: Some(block) }.emptiest(dead_min);
+    if other.is_some_and(|(other, _)| (1..=lasting(block) / 2).contains(&lasting(other))) {
+        collector.leave();
+    }
+}
+
+/// Moves that are due with so many pages of an operation, out of the block that is emptied and the next one: the part of them that the operation took of the pages that are left.
+pub(crate) fn moves_due<N: Nand>(volume: &Volume<'_, N>, collector: &Collector, dying: &Dying, pages: u32) -> u32 {
+    let (heads, blocks, shape) = (volume.heads(), volume.blocks(), volume.shape());
+    if !may_be_due(heads, blocks, pages) {
+        return 0;
+    }
+    let lasting = |block| u32::from(blocks.live(block).saturating_sub(dying.count_in(block, &shape.geometry)));
+    let next = |skipped| Some(Victims { blocks, skipped }.emptiest(1)?.0);
+    let begun = collector.block().filter(|&block| lasting(block) > 0);
+    let first = begun.or_else(|| next(collector.skipped()));
+    let second = first.and_then(|first| next(Some(first)).filter(|&block| block != first));
+    let (mut moves, mut due) = (0, 0);
+    for (nth, block) in first.into_iter().chain(second).enumerate() {
+        moves += lasting(block);
+        // The next operation finds the block.
+        let left = left_behind((heads, blocks, shape.headed()), (block, nth as u32, moves)).saturating_sub(pages);
+        due = due.max((moves * pages).checked_div(left).unwrap_or(moves).min(moves));
+    }
+    debug_assert!(due <= moves, "a part of them");
+    due
+}
+
 /// Whether so much was programmed since wear was looked at that a block may be moved for it.
 pub(crate) fn is_levelling_due<N: Nand>(volume: &Volume<'_, N>, collector: &Collector) -> bool {
     let blocks = volume.blocks();
-    blocks.pool() > OPENED_FLOOR && collector.may_level(volume.spent().0, blocks.pages())
+    let room = Room { shape: volume.shape(), blocks };
+    // A block that yields nothing is moved while there is room for that: with two bits a cell it takes blocks of several streams.
+    let has_room = if room.shape.has_mlc() { room.is_full() } else { blocks.pool() > OPENED_FLOOR };
+    has_room && collector.may_level(volume.spent().0, blocks.pages())
 }
 
 /// The block to empty next.

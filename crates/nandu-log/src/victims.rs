@@ -51,7 +51,7 @@ impl<'v, 'm> Victims<'v, 'm> {
         best.map(|block| (block, Cause::Gc))
     }
 
-    /// The block with most dead pages, if so many: it yields most at once. The one that was done with last has to wait, unless there is no other.
+    /// The block with most dead pages, if so many: it yields most at once; or with two bits a cell, where pages take more room or less, that with most room for each page that is moved. The one that was done with last has to wait, unless there is no other.
     ///
     /// Pages that lead to those that were moved die when their neighbours are moved. So a block that moves filled may be the emptiest one again and again, and
     /// emptying it yield nothing, while others yield something.
@@ -59,7 +59,7 @@ impl<'v, 'm> Victims<'v, 'm> {
         debug_assert!(dead_min > 0, "a block that is full of live pages yields nothing");
         let emptiest = |victims: &Self| {
             let worth = victims.all().filter(|&block| self.blocks.dead_room(block) >= dead_min);
-            worth.max_by_key(|&block| self.blocks.dead_room(block))
+            worth.max_by_key(|&block| self.yields(block))
         };
         let block = emptiest(self).or_else(|| emptiest(&Victims { skipped: None, ..*self }))?;
         Some((block, Cause::Gc))
@@ -75,10 +75,18 @@ impl<'v, 'm> Victims<'v, 'm> {
                 self.best(pages - live_max as u16)
             }
             // An operation waits, or the next one will.
-            () if budget.erases_max.is_none() || pool <= OPENED_FLOOR => self.emptiest(budget.dead_min),
+            () if budget.erases_max.is_none() || pool <= OPENED_FLOOR || budget.is_pressed() => {
+                self.emptiest(budget.dead_min)
+            }
             () if is_full => None,
             () => self.best((pages / WORTH_SHARE).max(1)),
         }
+    }
+
+    /// Room that emptying a block yields, or where pages take more room or less for each page that is moved, in no unit.
+    fn yields(&self, block: BlockAddr) -> u32 {
+        let room = u32::from(self.blocks.dead_room(block));
+        if self.blocks.has_mlc() { (room << 12) / u32::from(self.blocks.live(block)).max(1) } else { room }
     }
 
     /// Blocks that can be emptied.

@@ -15,13 +15,13 @@ use crate::list::{HEAD_MEMORY, List, Waiting, changes_max, choose, has_head_room
 use crate::numbers::Numbers;
 use crate::relocate::{copy, lift, lives};
 use crate::replay::load_newest;
-use crate::settling::{copy_later, name_copy, rescue};
+use crate::settling::{copy_later, end_named, name_copy, rescue};
 use crate::shape::{Counts, TreeState};
 use crate::siblings::MOVED_MAX;
 use crate::tree::{Tree, Visit};
-use crate::unsettled::RawCopy;
+use crate::unsettled::{COPIES_MAX, RawCopy};
 use crate::values::Values;
-use crate::walk::{reaches, visit_all};
+use crate::walk::{is_lost, visit_all};
 use crate::window::Leaf;
 use crate::writer::{Asked, Change, DEATHS, Need, Pen};
 
@@ -531,15 +531,9 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
             Ok(None) => return Ok(Fate::Dead),
             Err(error) => {
                 let error = self.undo(error);
+                let of = (&self.waiting, &self.values, self.bare);
                 return match corrupt_page(&error) {
-                    Some(lost) if lost == page && self.tree.log.is_left_out(page)? => Ok(Fate::Dead),
-                    Some(lost)
-                        if lost == page
-                            && !is_member
-                            && !reaches(&mut self.tree, (&self.waiting, &self.values, self.bare), page) =>
-                    {
-                        Ok(Fate::Dead)
-                    }
+                    Some(lost) if lost == page && is_lost(&mut self.tree, of, (page, is_member))? => Ok(Fate::Dead),
                     Some(_) => Ok(Fate::Unreadable),
                     None => Err(error),
                 };
@@ -699,32 +693,39 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
             self.is_miscounted |= self.tree.log.spent().0 != before;
             return self.not_moved(error);
         }
-        self.name_copies(Some(asked.victim), asked.may_begin)?;
+        self.name_copies((Some(asked.victim), asked.may_begin), None)?;
         Ok(Fate::Kept)
     }
 
     /// What becomes of a page of which a copy waits, or of the copy: that may be settled since, by what was appended.
     fn fate_of_copied(&mut self, asked: &Asked<'_>) -> Outcome<Fate, N> {
-        self.name_copies(Some(asked.victim), asked.may_begin)?;
+        self.name_copies((Some(asked.victim), asked.may_begin), Some(asked.victim.page()))?;
         Ok(if self.values.copies().concerns(asked.victim.page().0) { Fate::Stays } else { Fate::Kept })
     }
 
-    /// Names the copies that may be named, or gives them up.
-    fn name_copies(&mut self, victim: Option<&Victim>, may_begin: bool) -> Outcome<(), N> {
+    /// Names the copies that may be named, or gives them up. Where a page is moved and that takes a leaf, only those of one leaf: that of the copy that this page is or has, or, where there is none, of any once no other copy has a place. The longer they wait, the more of them a leaf names.
+    fn name_copies(&mut self, (victim, may_begin): (Option<&Victim>, bool), of: Option<PageAddr>) -> Outcome<(), N> {
         loop {
+            let takes_leaf = victim.is_some() && !has_head_room(&self.waiting, self.tree.path.shape(), may_begin);
+            if takes_leaf && of.is_none() && !self.values.copies().is_full() {
+                return Ok(());
+            }
             let Keeper { tree, values, .. } = self;
-            let settled = values.copies_mut().take(|copy| tree.log.is_settled(PageAddr(copy.page)));
+            let is_meant = |copy: &RawCopy| !takes_leaf || of.is_none_or(|PageAddr(page)| copy.concerns(page));
+            let settled = values.copies_mut().take(|copy| is_meant(copy) && tree.log.is_settled(PageAddr(copy.page)));
             let Some(copy) = settled else { return Ok(()) };
             if let Err(error) = self.name_settled(&copy, victim, may_begin) {
+                self.values.copies_mut().set_named(|_| false);
                 self.tree.log.forget(PageAddr(copy.page));
                 self.not_moved(error)?;
             }
+            end_named(&mut self.tree, &mut self.values);
         }
     }
 
     /// Names a copy: by a change that waits, if one may; else in its leaf, which is moved for that, or committed where nothing is moved.
     fn name_settled(&mut self, copy: &RawCopy, victim: Option<&Victim>, may_begin: bool) -> Outcome<(), N> {
-        if self.tree.log.dying_room() < DEATHS + self.waiting.window.len() + 1 {
+        if self.tree.log.dying_room() < DEATHS + self.waiting.window.len() + COPIES_MAX {
             self.bury()?;
         }
         // A change that waits already names it, too. A commit may let that leave memory.
@@ -747,7 +748,7 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
     pub(crate) fn settle_copies(&mut self, may_begin: bool) -> Outcome<(), N> {
         if MLC {
             self.tree.log.settle_copies();
-            self.name_copies(None, may_begin)?;
+            self.name_copies((None, may_begin), None)?;
         }
         debug_assert!(self.values.copies().is_empty(), "each was named or given up");
         Ok(())

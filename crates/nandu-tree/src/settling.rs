@@ -6,6 +6,7 @@ use nandu_log::Victim;
 use nandu_media::tree::Malformed;
 use nandu_nand::{Nand, PageAddr};
 
+use crate::changes::Changes;
 use crate::commit::tell;
 use crate::division::{SINGLE_MAX, name_raw};
 use crate::error::{Outcome, corrupt};
@@ -36,10 +37,10 @@ pub(crate) fn copy_later<N: Nand, C: Cells>(
     Ok(())
 }
 
-/// Names a copy that may be named in the place of its source: in memory, if that may be, or else in the leaf, which is moved with that where a page is, or left in the path to be committed. If nothing names the source any more, the copy is given up.
+/// Names a copy that may be named in the place of its source: in memory, if that may be, or else in the leaf, with all others that may be named there; the leaf is moved with that where a page is, or left in the path to be committed. If nothing names the source any more, the copy is given up.
 pub(crate) fn name_copy<N: Nand, C: Cells>(
     tree: &mut Tree<'_, N, C>,
-    (waiting, values): (&mut Waiting<'_>, &Values<'_>),
+    (waiting, values): (&mut Waiting<'_>, &mut Values<'_>),
     (copy, waits): (&RawCopy, bool),
     victim: Option<&Victim>,
 ) -> Outcome<(), N> {
@@ -75,6 +76,7 @@ pub(crate) fn name_copy<N: Nand, C: Cells>(
             let index = head_in_path(tree, key).ok_or_else(|| corrupt(copy.source, Malformed::Node))?;
             tree.path.replace(copy.source);
             name_raw(head_mut(tree, index), (copy.page, copy.check));
+            name_others(tree, &waiting.changes, values);
             tree.path.touch(0);
             if let Some(victim) = victim {
                 write_moved(tree, victim, 0)?;
@@ -86,6 +88,34 @@ pub(crate) fn name_copy<N: Nand, C: Cells>(
     tree.log.goes_late(source);
     tree.path.stats_mut().moves += 1;
     Ok(())
+}
+
+/// Names the copies that may be named and of which the records stand in the leaf in the path: it is programmed once for all of them.
+fn name_others<N: Nand, C: Cells>(tree: &mut Tree<'_, N, C>, changes: &Changes<'_>, values: &mut Values<'_>) {
+    values.copies_mut().set_named(|copy| {
+        let source = PageAddr(copy.source);
+        let may_be = tree.log.is_settled(PageAddr(copy.page)) && tree.log.erases(source) == copy.erases;
+        // What waits of a key is newer than its leaf.
+        let is_in_leaf = may_be && changes.find(copy.key()).is_err();
+        let Some(index) = (if is_in_leaf { head_in_path(tree, copy.key()) } else { None }) else { return false };
+        let shape = tree.path.shape();
+        let head = shape.cells().leaf_value(tree.path.held_leaf(), index);
+        if shape.page_of(copy.key(), Some(head)) != Some(copy.source) {
+            return false;
+        }
+        tree.path.replace(copy.source);
+        name_raw(head_mut(tree, index), (copy.page, copy.check));
+        true
+    });
+}
+
+/// The leaf was programmed: the copies that it names wait no longer.
+pub(crate) fn end_named<N: Nand, C: Cells>(tree: &mut Tree<'_, N, C>, values: &mut Values<'_>) {
+    debug_assert!(!tree.path.is_dirty(), "what it names is programmed");
+    while let Some(copy) = values.copies_mut().take_named() {
+        tree.log.goes_late(PageAddr(copy.source));
+        tree.path.stats_mut().moves += 1;
+    }
 }
 
 /// Deals with what shared its cells with a program that failed: copies are given up, and of other pages their records, which wait, name another page from now on. 1 program for each of these.

@@ -7,7 +7,7 @@ use nandu_log::Owner;
 use nandu_media::features::MLC;
 
 /// Copies that wait at once, at most: as many as pages may be exposed, and one.
-const COPIES_MAX: usize = 9;
+pub(crate) const COPIES_MAX: usize = 9;
 
 /// A copy that waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,12 +20,19 @@ pub(crate) struct RawCopy {
     pub(crate) page: u32,
     /// Checksum of the page.
     pub(crate) check: u32,
+    /// The leaf in the path names it.
+    is_named: bool,
 }
 
 impl RawCopy {
     /// A copy of a page of this key; `None` for a key that no raw page has.
     pub(crate) fn new(key: &[u8], (source, erases): (u32, u32), (page, check): (u32, u32)) -> Option<RawCopy> {
-        Owner::new(key).map(|owner| RawCopy { owner, source, erases, page, check })
+        Owner::new(key).map(|owner| RawCopy { owner, source, erases, page, check, is_named: false })
+    }
+
+    /// Whether it is this page, or one of it.
+    pub(crate) fn concerns(&self, page: u32) -> bool {
+        self.source == page || self.page == page
     }
 
     pub(crate) fn key(&self) -> &[u8] {
@@ -49,9 +56,24 @@ impl Unsettled {
         self.copies.iter().flatten()
     }
 
+    /// Whether no other copy has a place: as not all are exposed then, one may be named.
+    pub(crate) fn is_full(&self) -> bool {
+        self.iter().count() == self.copies.len()
+    }
+
+    /// The leaf in the path names those for which this holds, and no others.
+    pub(crate) fn set_named(&mut self, mut is_named: impl FnMut(&RawCopy) -> bool) {
+        self.copies.iter_mut().flatten().for_each(|copy| copy.is_named = is_named(copy));
+    }
+
+    /// Takes a copy that the leaf in the path names, if there is one.
+    pub(crate) fn take_named(&mut self) -> Option<RawCopy> {
+        self.take(|copy| copy.is_named)
+    }
+
     /// Whether a page was copied, and what names it does not name the copy yet; or is such a copy.
     pub(crate) fn concerns(&self, page: u32) -> bool {
-        self.iter().any(|copy| copy.source == page || copy.page == page)
+        self.iter().any(|copy| copy.concerns(page))
     }
 
     /// A copy waits. Returns whether there is a place for it.

@@ -33,15 +33,19 @@ pub(crate) fn visit_all<N: Nand, C: Cells>(
     Ok(HeadCounts { count: heads.count + waits, pages: heads.pages + waits, ..heads })
 }
 
-/// Whether anything leads to a page that cannot be read. If that cannot be found out it may be.
-pub(crate) fn reaches<N: Nand, C: Cells>(
+/// Whether nothing leads to a page that cannot be read and is no member: nobody programmed it, or no way leads there. If that cannot be found out one may.
+pub(crate) fn is_lost<N: Nand, C: Cells>(
     tree: &mut Tree<'_, N, C>,
     of: (&Waiting<'_>, &Values<'_>, Option<PageAddr>),
-    page: PageAddr,
-) -> bool {
+    (page, is_member): (PageAddr, bool),
+) -> Outcome<bool, N> {
+    debug_assert!(!tree.path.is_dirty(), "what leads there is on flash");
+    if tree.log.is_left_out(page)? {
+        return Ok(true);
+    }
     let mut is_reached = false;
     let walked = visit_all(tree, of, &mut |_, live, _| is_reached |= live == page);
-    is_reached || walked.is_err()
+    Ok(!is_member && !is_reached && walked.is_ok())
 }
 
 /// Visits every page of the tree that lives, each once. Reads the inner nodes that are not in memory; and where there may be heads of large values the leaves. Returns how many heads there are, and how many leaves, where the youngest snapshot has this slot.

@@ -21,26 +21,31 @@ fn wear_out(blocks: u32, seed: u64) {
     let _ = store.nand_mut().inject(Fault::ProgramFails, Trigger::Probability(0.02));
     let (mut state, mut model) = (seed, BTreeMap::new());
     for step in 0..20_000 {
-        // The program of a commit failed, and there was no room for another one.
-        if store.sync() == Err(Error::Poisoned) {
-            store = Store::open(store.abandon(), options, memory.clone().leak()).unwrap();
-        }
         let key = (next(&mut state, 300) as u32).to_be_bytes();
-        if next(&mut state, 3) == 0 {
-            match store.delete(&key) {
-                Err(Error::ReadOnly) => return,
-                outcome => {
-                    let stats = store.stats();
-                    assert_eq!(outcome, Ok(model.remove(&key).is_some()), "seed {seed}, step {step}: {stats:?}");
-                }
-            }
-            continue;
-        }
-        let value = vec![step as u8; 1 + next(&mut state, 600)];
-        match store.put(&key, &value) {
+        let is_delete = next(&mut state, 3) == 0;
+        let value = (!is_delete).then(|| vec![step as u8; 1 + next(&mut state, 600)]);
+        let before = model.get(&key).cloned();
+        let outcome = match &value {
+            Some(value) => store.put(&key, value),
+            None => store.delete(&key),
+        };
+        match outcome {
             Err(Error::ReadOnly) => return,
-            Err(Error::Full) => {}
-            outcome => assert_eq!(outcome, Ok(model.insert(key, value).is_some()), "seed {seed}, step {step}"),
+            Err(Error::Full) if !is_delete => {}
+            Err(Error::Poisoned) => {}
+            outcome => {
+                assert_eq!(outcome, Ok(before.is_some()), "seed {seed}, step {step}: {:?}", store.stats());
+                model.remove(&key);
+                model.extend(value.clone().map(|value| (key, value)));
+            }
+        }
+        // The program of a commit failed, and there was no room for another one: the change is there behind a mount, or is not.
+        if outcome == Err(Error::Poisoned) || store.sync() == Err(Error::Poisoned) {
+            store = Store::open(store.abandon(), options, memory.clone().leak()).unwrap();
+            let found = store.get(&key).unwrap().map(<[u8]>::to_vec);
+            assert!(found == value || found == before, "seed {seed}, step {step}");
+            model.remove(&key);
+            model.extend(found.map(|found| (key, found)));
         }
     }
 }
