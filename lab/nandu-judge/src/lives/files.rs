@@ -277,13 +277,35 @@ impl Life {
             }
             _ => None,
         };
-        let mut slots = self.slots;
-        let outcome = self.count(fs, kind(op), written(op), |fs| apply(fs, &mut slots, op));
-        self.slots = slots;
+        let outcome = match op {
+            Op::Write(path, offset, bytes) => {
+                resolve(fs, path).and_then(|file| self.write_all(fs, file, *offset as usize, bytes))
+            }
+            Op::WriteOpen(slot, offset, bytes) => {
+                let file = self.slots[*slot];
+                file.map_or(Ok(()), |file| self.write_all(fs, file, *offset as usize, bytes))
+            }
+            _ => {
+                let mut slots = self.slots;
+                let outcome = self.count(fs, kind(op), written(op), |fs| apply(fs, &mut slots, op));
+                self.slots = slots;
+                outcome
+            }
+        };
         if let Some(must) = must {
             self.tally.tried(must, outcome == Err(FsError::Full), &self.here());
         }
         end(fs, outcome)
+    }
+
+    /// Calls until all is written: on a full chip one may write less than it was given, and the next one is refused.
+    fn write_all(&mut self, fs: &mut Fs<'_, &mut Sim>, file: Ino, at: usize, bytes: &[u8]) -> Result<(), Failure> {
+        let mut done = 0;
+        while done < bytes.len() {
+            let (at, left) = ((at + done) as u64, &bytes[done..]);
+            done += self.count(fs, "Write", left.len(), |fs| fs.write_at(file, at, left))?;
+        }
+        Ok(())
     }
 
     fn fsync(&mut self, fs: &mut Fs<'_, &mut Sim>, number: usize) -> Result<(), String> {
@@ -379,7 +401,7 @@ impl Life {
 /// Bytes that an operation writes: of content, of attributes, of a link's target.
 fn written(op: &Op) -> usize {
     match op {
-        Op::Write(_, _, bytes) | Op::Append(_, bytes) | Op::WriteOpen(_, _, bytes) => bytes.len(),
+        Op::Append(_, bytes) => bytes.len(),
         Op::SetXattr(_, _, bytes) | Op::SetBoth(_, _, Some(bytes), _) | Op::Symlink(_, bytes) => bytes.len(),
         Op::CreateWith(_, xattrs) | Op::MkdirWith(_, xattrs) => xattrs.iter().map(|(_, bytes)| bytes.len()).sum(),
         _ => 0,
