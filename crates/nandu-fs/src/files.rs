@@ -49,14 +49,19 @@ impl<N: Nand> Fs<'_, N> {
     ///
     /// [`FsError::NoInode`], [`FsError::IsDirectory`] and [`FsError::NotFile`]; [`FsError::FileSize`]; [`FsError::Full`].
     pub fn write_at(&mut self, ino: Ino, offset: u64, bytes: &[u8]) -> Result<usize, FsError<N::Error>> {
+        let written = self.write_unpaid(ino, offset, bytes);
+        self.ended(written)
+    }
+
+    /// The same as a part of a call, which pays for all that it does at its end.
+    fn write_unpaid(&mut self, ino: Ino, offset: u64, bytes: &[u8]) -> Result<usize, FsError<N::Error>> {
         self.check_writable()?;
         let size_max = self.file_size_max();
         if offset.checked_add(bytes.len() as u64).is_none_or(|end| end > size_max) {
             return Err(FsError::FileSize { size_max });
         }
         self.file_size(ino)?;
-        let written = self.write_pages(ino, offset, bytes);
-        self.ended(written)
+        self.write_pages(ino, offset, bytes)
     }
 
     fn write_pages(&mut self, ino: Ino, offset: u64, bytes: &[u8]) -> Result<usize, FsError<N::Error>> {
@@ -97,13 +102,18 @@ impl<N: Nand> Fs<'_, N> {
     ///
     /// As [`Fs::write_at`].
     pub fn append(&mut self, ino: Ino, bytes: &[u8]) -> Result<u64, FsError<N::Error>> {
+        let appended = self.append_unpaid(ino, bytes);
+        self.ended(appended)
+    }
+
+    fn append_unpaid(&mut self, ino: Ino, bytes: &[u8]) -> Result<u64, FsError<N::Error>> {
         let offset = self.file_size(ino)?;
-        match self.write_at(ino, offset, bytes)? {
+        match self.write_unpaid(ino, offset, bytes)? {
             count if count == bytes.len() => Ok(offset),
             _ => {
-                self.truncate(ino, offset)?;
+                self.truncate_to(ino, offset)?;
                 // Some of it may be durable by now, and whoever was told that there is no room must not find it after a cut.
-                self.sync()?;
+                self.sync_unpaid()?;
                 Err(FsError::Full)
             }
         }

@@ -42,7 +42,7 @@ impl<N: Nand> Fs<'_, N> {
         self.ended(truncated)
     }
 
-    fn truncate_to(&mut self, ino: Ino, size: u64) -> Result<(), FsError<N::Error>> {
+    pub(crate) fn truncate_to(&mut self, ino: Ino, size: u64) -> Result<(), FsError<N::Error>> {
         self.begin_change()?;
         self.finish_truncation(ino, size)?;
         let mut left = LeftToCut::Nothing;

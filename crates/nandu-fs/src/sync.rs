@@ -14,8 +14,13 @@ impl<N: Nand> Fs<'_, N> {
     ///
     /// [`FsError::Full`] if there is no room for a page that is partly written.
     pub fn sync(&mut self) -> Result<(), FsError<N::Error>> {
-        let synced = self.flush().and_then(|()| Ok(self.tree.sync()?));
+        let synced = self.sync_unpaid();
         self.ended(synced)
+    }
+
+    pub(crate) fn sync_unpaid(&mut self) -> Result<(), FsError<N::Error>> {
+        self.flush()?;
+        Ok(self.tree.sync()?)
     }
 
     /// Makes a file durable, and with it everything that was changed before. Costs what [`Fs::sync`] does. It is `fdatasync` too: times are in
