@@ -656,9 +656,9 @@ static int next_change(nr_reader *r, struct changes *c, struct change *x)
     x->key_size = r->key_size;
     x->value_size = x->kind ? r->value_size : 0;
     if (!r->key_size) {
-        if (end - at < (x->kind ? 3u : 1u)) return NR_CORRUPT;
+        if (end - at < (x->kind == CHANGE_PUT ? 3u : 1u)) return NR_CORRUPT;
         x->key_size = h[at++];
-        if (x->kind) {
+        if (x->kind == CHANGE_PUT) {
             x->value_size = le16(h + at);
             at += 2;
         }

@@ -210,7 +210,7 @@ typedef struct nandu_store_options {
     uint64_t salt;          /* at format: chance, or the serial number of the chip, from which the volume's id is drawn */
     uint32_t volume;        /* the volume's id; 0: left open */
     uint32_t cache_size;    /* bytes for nodes of the tree; 0 stands for 8,192, and 1 is as good as none */
-    uint32_t pending_size;  /* bytes for changes that wait, at most 65,535 are used; 0: none */
+    uint32_t pending_size;  /* bytes for changes that wait, at most 65,535 are used and at least 600; 0: none waits */
     uint32_t reads_max;     /* reads of a block after which its pages are moved; 0: left open; NANDU_NEVER */
     uint8_t durability;     /* NANDU_DURABLE_... */
     uint8_t read_back;      /* 1: read the header of each page back after its program */
@@ -420,7 +420,7 @@ typedef struct nandu_fs_options {
     uint64_t salt;          /* at format: as of a store */
     uint32_t volume;        /* the volume's id; 0: left open */
     uint32_t cache_size;    /* bytes for nodes of the tree; 0 stands for 4,096, and 1 is as good as none */
-    uint32_t pending_size;  /* bytes for changes; 0 stands for 8,192. A volume takes as many to mount as it was last used with */
+    uint32_t pending_size;  /* bytes for changes, at least 600 are used; 0 stands for 8,192. A volume takes as many to mount as it was last used with */
     uint32_t open_max;      /* files that may be open at a time; 0 stands for 64 */
     uint32_t snapshot;      /* mount what this snapshot keeps, to be read; 0: what there is now */
     uint32_t reads_max;     /* as of a store */
@@ -704,15 +704,18 @@ int nandu_dir_close(nandu_dir *dir);
 #define NANDU_TREE_MEMORY_(page_size, block_count) \
     (4u * (page_size) + 512u + NANDU_MAX_((page_size) / 2u, 1120u) + 6u * (block_count) + 8u * ((block_count) / (((page_size) - 128u) / 4u) + 1u))
 
+/* Of changes that wait at least one of the longest key has room to go to its place. */
+#define NANDU_PENDING_(size) ((size) == 0u ? 0u : NANDU_MAX_(size, 600u))
+
 /* A store without alignment for DMA. A large value that is put takes what stands last. */
 #define NANDU_STORE_MEMORY(page_size, block_count, cache_size, pending_size) \
-    (8u + NANDU_STORE_HANDLE_SIZE + NANDU_TREE_MEMORY_(page_size, block_count) + (cache_size) + (pending_size) + (page_size) / 4u \
+    (8u + NANDU_STORE_HANDLE_SIZE + NANDU_TREE_MEMORY_(page_size, block_count) + (cache_size) + NANDU_PENDING_(pending_size) + (page_size) / 4u \
      + NANDU_MIN_(2u * (page_size) / 3u, 1168u))
 
 /* A file system without both_modes and alignment for DMA. The page that is written waits in memory, of which changes of names need 2 KiB. Of two groups of
  * pages of files there is in memory whose they are, 12 bytes each. */
 #define NANDU_FS_MEMORY(page_size, pages_per_block, block_count, cache_size, pending_size, open_max) \
-    (8u + NANDU_FS_HANDLE_SIZE + NANDU_TREE_MEMORY_(page_size, block_count) + (cache_size) + (pending_size) + 108u + NANDU_MAX_(page_size, 2048u) \
+    (8u + NANDU_FS_HANDLE_SIZE + NANDU_TREE_MEMORY_(page_size, block_count) + (cache_size) + NANDU_PENDING_(pending_size) + 108u + NANDU_MAX_(page_size, 2048u) \
      + 24u * NANDU_MIN_((page_size) / 12u, pages_per_block) + 12u * (open_max))
 
 #ifdef __cplusplus

@@ -231,7 +231,7 @@ fn memory_of_static_buffers_is_enough_and_hardly_more() {
     for (page, blocks) in [(512, 64), (2048, 24), (2048, 1024), (2048, 2048), (4096, 128), (4096, 4096), (16_384, 512)]
     {
         let geometry = geometry(page, blocks);
-        for (cache, pending) in [(8192, 0), (1, 16_384), (32_768, 4096)] {
+        for (cache, pending) in [(8192, 0), (8192, 100), (1, 16_384), (32_768, 4096)] {
             let options = nandu::Options { cache_size: cache, pending_size: pending, ..nandu::Options::DEFAULT };
             let bytes = Volume::<Store>::memory_required(Store::memory_required(&geometry, &options), false);
             hold(format!("NANDU_STORE_MEMORY({page}u, {blocks}u, {cache}u, {pending}u)"), bytes);

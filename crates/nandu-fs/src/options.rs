@@ -17,7 +17,7 @@ pub struct Options {
     pub log: LogOptions,
     /// Bytes of memory for nodes of the tree that are kept.
     pub cache_size: usize,
-    /// Bytes of memory for changes that are not in their place yet. The more there are, the more changes go to their place with one program. A volume takes as many to mount as it was last used with.
+    /// Bytes of memory for changes that are not in their place yet. The more there are, the more changes go to their place with one program. With 0 none waits; else 600 at least are used. A volume takes as many to mount as it was last used with.
     pub pending_size: usize,
     /// Policies of where pages of files go on a volume with blocks of both modes ([`Options::both_modes`]), and of when they move; takes
     /// 2,560 bytes. `None`: they are written with one bit a cell, and move when the collector needs room.

@@ -7,6 +7,9 @@ use crate::blocks::{Blocks, Flag, Stage};
 /// Pages that are examined for each program that may be made.
 const EXAMINED: u32 = 16;
 
+/// Erases of a call in idle time, at most.
+const IDLE_ERASES: u64 = 2;
+
 /// Share of programs that levelling may take, in percent.
 const LEVELLING_SHARE: u64 = 1;
 
@@ -58,7 +61,7 @@ impl Budget {
 
     /// Whether a page may be moved, where a move takes so many programs: a call that has no room for them leaves it to the next one.
     pub(crate) fn has_move(&self, programs: u32) -> bool {
-        self.programs > 0 && (self.erases_max.is_none() || self.at_once >= programs)
+        self.programs > 0 && (self.erases_max.is_none() || self.is_idle || self.at_once >= programs)
     }
 
     /// Whether more is moved than is due, so that no operation has to wait.
@@ -97,6 +100,12 @@ impl Budget {
         let programs = due.max(urgent).min(at_once);
         Budget { due, at_once, erases_max, steps, is_idle: false, ..Budget::idle(programs) }
     }
+}
+
+/// A call in idle time has no more erases than any other, where so many were made since the mount.
+pub(crate) fn rest(budget: &mut Budget, made: u64) {
+    budget.erases_max = budget.erases_max.or(budget.is_idle.then_some(made + IDLE_ERASES));
+    debug_assert!(budget.erases_max.is_some() || budget.is_urgent(), "only who waits has no end");
 }
 
 /// What is left of a budget when so many pages were moved with so many programs.

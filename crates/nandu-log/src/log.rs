@@ -6,7 +6,7 @@ use nandu_media::PageKind;
 use nandu_nand::{BlockAddr, Cause, CellMode, Geometry, Nand, PageAddr};
 
 use crate::choice::{BlockUse, Choice, uses};
-use crate::collector::{Budget, Collector, Weight, give_up, limit, spend};
+use crate::collector::{Budget, Collector, Weight, give_up, limit, rest, spend};
 use crate::dying::{DYING_MAX, Dying};
 use crate::error::LogError;
 use crate::format;
@@ -507,6 +507,7 @@ impl<'m, N: Nand> Log<'m, N> {
     /// As [`Log::append`].
     pub fn victim(&mut self, budget: &mut Budget) -> Result<Option<Victim>, LogError<N::Error>> {
         self.volume.check_writable()?;
+        rest(budget, self.spent().1);
         while budget.steps > 0 && step(&mut self.volume, budget)? {}
         if !self.volume.is_exact() && self.volume.blocks().pool() <= OPENED_FLOOR {
             // With counts that are too high, moves may take the last blocks and free none. Counting reads only, and comes first.

@@ -5,12 +5,12 @@
 //! ```text
 //! change:    1  kind          0 delete, 1 put, 5 a key of the leaf in the same page, or of a value that stands in it; else refused
 //!            1  key_length    only where keys have any length
-//!            2  value_length  not of a delete, and only where values have any length
+//!            2  value_length  only of a put, and only where values have any length
 //!               key
 //!               value         only of a put
 //! ```
 //!
-//! Kind 5 comes only where keys have any length, and with a length of 0: what the key has, or that it has nothing, stands in the leaf to which a search for it leads, whatever older commits list of it.
+//! Kind 5 comes only where keys have any length, and takes no more room than a delete: what the key has, or that it has nothing, stands in the leaf to which a search for it leads, whatever older commits list of it.
 
 use crate::tree::{CellFormat, Malformed};
 
@@ -27,14 +27,15 @@ pub struct ListedChange<'a> {
     pub key: &'a [u8],
     /// [`TAG_INLINE`], or [`TAG_HERE`] where what the key has stands in the page that lists the change.
     pub tag: u8,
-    /// The value put there; `None` deletes the key.
+    /// The value put there; `None` deletes the key. Of one that stands in the page, nothing.
     pub value: Option<&'a [u8]>,
 }
 
 impl<'a> ListedChange<'a> {
     /// Bytes that it takes in a page.
     pub fn size(&self, format: &CellFormat) -> usize {
-        let value_size = self.value.map_or(0, |value| value.len() + if has_lengths(format) { 2 } else { 0 });
+        let value = self.value.filter(|_| self.tag == TAG_INLINE);
+        let value_size = value.map_or(0, |value| value.len() + if has_lengths(format) { 2 } else { 0 });
         1 + usize::from(has_lengths(format)) + self.key.len() + value_size
     }
 
@@ -45,15 +46,16 @@ impl<'a> ListedChange<'a> {
             out[at..at + bytes.len()].copy_from_slice(bytes);
             at += bytes.len();
         };
+        let value = self.value.filter(|_| self.tag == TAG_INLINE);
         write(&[self.value.map_or(0, |_| 1 + self.tag)]);
         if has_lengths(format) {
             write(&[self.key.len() as u8]);
-            if let Some(value) = self.value {
+            if let Some(value) = value {
                 write(&(value.len() as u16).to_le_bytes());
             }
         }
         write(self.key);
-        write(self.value.unwrap_or(&[]));
+        write(value.unwrap_or(&[]));
         at
     }
 
@@ -68,7 +70,8 @@ impl<'a> ListedChange<'a> {
         if has_lengths(format) {
             let (&length, after) = rest.split_first().ok_or(Malformed::Short)?;
             (key_size, rest) = (usize::from(length), after);
-            if kind > 0 {
+            value_size = 0;
+            if kind == 1 + TAG_INLINE {
                 let (&length, after) = rest.split_first_chunk().ok_or(Malformed::Short)?;
                 (value_size, rest) = (usize::from(u16::from_le_bytes(length)), after);
             }

@@ -16,7 +16,7 @@
 use core::cmp::Ordering;
 use core::ops::Range;
 
-use nandu_index::Edit;
+use nandu_index::{Edit, KEY_SIZE_MAX};
 use nandu_media::change::{ListedChange, TAG_HERE, TAG_INLINE};
 use nandu_media::features::GROUP;
 use nandu_media::tree::{CellFormat, Malformed};
@@ -30,6 +30,9 @@ pub(crate) const UNSYNCED: u8 = 15;
 const TAG_SIZE: usize = 1;
 const LENGTHS: usize = 3;
 const ENTRY_SIZE: usize = 2;
+
+/// Bytes that a change of the longest key takes of memory at once.
+pub(crate) const AT_ONCE_MAX: usize = TAG_SIZE + LENGTHS + KEY_SIZE_MAX + ENTRY_SIZE;
 
 const PUT: u8 = 1;
 const HOME: u8 = 15 << 1;
@@ -668,6 +671,22 @@ mod tests {
             }
             assert_eq!((changes.used(), changes.unsynced(), changes.bytes_in(UNSYNCED)), (0, 0, 0));
         }
+    }
+
+    /// Room in a list is made before changes are merged. Deletes once took more of it behind that, and a call was refused.
+    #[test]
+    fn what_is_merged_takes_no_more_of_a_list() {
+        let format = CellFormat { cells: 1, key_size: 0, value_size: 0, page_bits: 9 };
+        let mut memory = [0; 250];
+        let mut changes = Changes::new(&mut memory, format);
+        for key in 0..8 {
+            changes.set_unsynced(&Edit { key: &[key], value: (key > 5).then_some(&[key]) }, 0);
+        }
+        let before = changes.bytes_in(UNSYNCED);
+        changes.merge(0..6);
+        assert_eq!(changes.bytes_in(UNSYNCED), before);
+        changes.merge(6..8);
+        assert!(changes.bytes_in(UNSYNCED) < before);
     }
 
     #[test]

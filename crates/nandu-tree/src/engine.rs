@@ -21,7 +21,7 @@ use crate::error::{EngineError, Outcome};
 use crate::idle::{end_idle, leave};
 use crate::keep::{keeping, owes, put_alone, put_value, remove_some};
 use crate::keeper::Keeper;
-use crate::list::{Waiting, members_left};
+use crate::list::{Waiting, may_longest_pass, members_left};
 use crate::lookup::{self, copy, entry, lend, nearest};
 use crate::make::{make, make_one};
 use crate::options::{Memory, Options};
@@ -88,6 +88,7 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
         tree.reader.reshape(&shape);
         // Who mounts files reads a record of theirs, too.
         waiting.window.limit(tree.log.table_pages() + usize::from(shape.has_raw()));
+        debug_assert!(may_longest_pass(waiting, &shape), "what is put at once has a way");
         match self.log().committed() {
             Some(committed) => self.keeper.load(committed)?,
             None => self.keeper.make()?,

@@ -26,7 +26,7 @@ use crate::prune::prune;
 use crate::range::range;
 use crate::reserved::{NOTHING, slot_key, snapshot_key, user_key};
 use crate::standing::{Made, find_kept, value_of};
-use crate::sync::put_head;
+use crate::sync::{may_pass, put_head};
 
 /// Records of a released snapshot that are removed at once, or fewer if that takes too much room.
 const REMOVED_MAX: [usize; 3] = [32, 8, 1];
@@ -98,20 +98,15 @@ pub(crate) fn put_value<N: Nand, C: Cells>(
         let head = keeper.values().head();
         let room = head_room.get_mut(..head.len()).ok_or(too_large(edits.len()))?;
         room.copy_from_slice(head);
-        put_heads(keeper, &edits.with_head(room), waits_at_once(keeper, key))
+        let waits = may_wait(keeper) && may_pass(keeper, edits);
+        put_heads(keeper, &edits.with_head(room), waits)
     })
-}
-
-/// Whether what goes to its leaf at once may do so beside what waits.
-fn waits_at_once<N: Nand, C: Cells>(keeper: &Keeper<'_, N, C>, key: &[u8]) -> bool {
-    let changes = &keeper.waiting().changes;
-    may_wait(keeper) && changes.at_once_size(key) <= changes.size() / 4
 }
 
 /// Puts the value under way, which is whole, of which nothing is to be kept.
 pub(crate) fn put_alone<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, key: &[u8]) -> Outcome<Made, N> {
     debug_assert!(keeper.values().part().is_none(), "the value is whole");
-    if waits_at_once(keeper, key) { put_head(keeper, key) } else { put_head_now(keeper, key) }
+    if may_wait(keeper) { put_head(keeper, key) } else { put_head_now(keeper, key) }
 }
 
 fn too_large<E: Error>(count: usize) -> EngineError<E> {

@@ -209,8 +209,8 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
     /// The same where one of the pages may be a raw one with so many bits in a cell.
     pub(crate) fn claim_for(&mut self, need: Need, raw: Option<CellMode>) -> Outcome<Option<Change>, N> {
         let Need { want, pages, live, deaths } = need;
-        // What is listed may not fit beside the path, and then has a page of its own.
-        let pages = pages + u32::from(!self.waiting.is_idle());
+        // What is listed may not fit beside the path, and then has a page of its own. With a raw page there is no path.
+        let pages = pages + u32::from(raw.is_none() && !self.waiting.is_idle());
         // Members take no room from what is there.
         let live = if want == Claim::Grow { live + members_left(&self.waiting) + self.reserve() } else { live };
         if self.tree.log.dying_room() < deaths + self.waiting.window.len() {

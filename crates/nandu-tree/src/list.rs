@@ -15,9 +15,9 @@ use nandu_media::path::WINDOW_MAX;
 use nandu_media::section::{SECTION_FRONT_SIZE, SectionKind, SectionWriter};
 use nandu_nand::PageAddr;
 
-use crate::changes::{Changes, Listing, UNSYNCED};
+use crate::changes::{AT_ONCE_MAX, Changes, Listing, UNSYNCED};
 use crate::division::RAW_HEAD_SIZE;
-use crate::options::{Broken, Durability};
+use crate::options::{Broken, Durability, PENDING_MIN};
 use crate::order::{Carried, Committed};
 use crate::reserved::PREFIX;
 use crate::shape::TreeShape;
@@ -39,6 +39,20 @@ pub(crate) struct Waiting<'m> {
     pub(crate) broken: Broken,
 }
 
+/// Part of memory and of a list, as a divisor, that what is put at once takes at most.
+const MARKS_SHARE: usize = 2;
+
+/// Bytes of memory, and of a list, that what is put at once takes at most.
+pub(crate) fn marks_max<C: Cells>(waiting: &Waiting<'_>, shape: &TreeShape<C>) -> usize {
+    waiting_max(waiting, shape).min(changes_max(shape.bare_room())) / MARKS_SHARE
+}
+
+/// Whether a change of the longest key may go to its leaf beside what waits (W6), if anything may wait.
+pub(crate) fn may_longest_pass<C: Cells>(waiting: &Waiting<'_>, shape: &TreeShape<C>) -> bool {
+    let longest = waiting.changes.at_once_size(&[]) + shape.key_size_max();
+    waiting.changes.size() == 0 || shape.cells().key_size() > 0 || longest <= marks_max(waiting, shape)
+}
+
 impl Waiting<'_> {
     /// Whether a commit has nothing to say of it.
     pub(crate) fn is_idle(&self) -> bool {
@@ -54,6 +68,11 @@ impl Waiting<'_> {
 
 /// Part of the memory, as a divisor, that is kept for what is merged and still listed.
 const RESERVE_SHARE: usize = 8;
+
+const _: () = assert!(
+    (PENDING_MIN - PENDING_MIN / RESERVE_SHARE) / MARKS_SHARE >= AT_ONCE_MAX,
+    "the least memory has room for the longest key at once"
+);
 
 /// Part of the pages that the window has, as a divisor, that what waits takes at most, where they are full of it: then most commits hold a leaf, and few are made to list again what waits.
 const WAITING_SHARE: usize = 2;

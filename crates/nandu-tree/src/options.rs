@@ -31,7 +31,7 @@ pub struct Options {
     /// When changes are durable.
     pub durability: Durability,
     /// Bytes for changes that wait, with [`Durability::OnSync`]; at most 65,535 are used where keys and values have any length. A change takes its key, its value and
-    /// 1 byte, or 6 where they have any length. A change of more than half of it does not wait.
+    /// 1 byte, or 6 where they have any length. A change of more than half of it does not wait. With 0 none does; else 600 bytes at least are used.
     pub pending_size: usize,
     /// Whether calls are parts of calls of their user, who says when one of these ends ([`Engine::end_call`](crate::Engine::end_call)): shares of collecting are paid then.
     pub has_parts: bool,
@@ -131,11 +131,23 @@ const BUFFERS: usize = 3;
 pub const fn memory_required<N: Nand>(geometry: &Geometry, options: &Options) -> usize {
     BUFFERS * geometry.page_size as usize
         + options.cache_size
-        + options.pending_size
+        + pending_size(options)
         + size_of::<Separators>()
         + values_size(geometry.page_size as usize, options)
         + kept_size(geometry.page_size as usize, options)
         + Log::<N>::memory_required(geometry, &options.log)
+}
+
+/// Bytes of memory for changes that wait, if any may: then one of the longest key may go to its leaf beside them (W6). With fewer, all that waits would have to go first.
+pub(crate) const PENDING_MIN: usize = 600;
+
+/// Bytes for changes that wait.
+const fn pending_size(options: &Options) -> usize {
+    match options.pending_size {
+        0 => 0,
+        size if size < PENDING_MIN => PENDING_MIN,
+        size => size,
+    }
 }
 
 /// Bytes for a large value that is being put.
@@ -183,7 +195,7 @@ impl<'m> Memory<'m> {
         let (reading, rest) = rest.split_at_mut_checked(page_size)?;
         let (log, rest) = rest.split_at_mut_checked(log_size)?;
         let (cache, rest) = rest.split_at_mut_checked(options.cache_size)?;
-        let (pending, rest) = rest.split_at_mut_checked(options.pending_size)?;
+        let (pending, rest) = rest.split_at_mut_checked(pending_size(options))?;
         let (keys, rest) = Separators::mut_from_prefix(rest).ok()?;
         keys.fill(KeyBuf::EMPTY);
         let (values, rest) = rest.split_at_mut_checked(values_size(page_size, options))?;
@@ -194,16 +206,16 @@ impl<'m> Memory<'m> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Memory, Options};
+    use super::{Memory, Options, PENDING_MIN};
 
     #[test]
     fn memory_is_divided_without_overlap_and_pages_come_first() {
-        let mut memory = [0; 3 * 256 + 100 + 30 + 512 + 50];
+        let mut memory = [0; 3 * 256 + 100 + PENDING_MIN + 512 + 50];
         let start = memory.as_ptr().addr();
         let options = Options { cache_size: 100, pending_size: 30, ..Options::DEFAULT };
         let (parts, log) = Memory::divide(&mut memory, (256, 50), &options).unwrap();
         let sizes = [parts.path.len(), parts.side.len(), parts.reading.len(), parts.cache.len(), log.len()];
-        assert_eq!((sizes, parts.pending.len()), ([256, 256, 256, 100, 50], 30));
+        assert_eq!((sizes, parts.pending.len()), ([256, 256, 256, 100, 50], PENDING_MIN));
         let pages = [parts.path.as_ptr(), parts.side.as_ptr(), parts.reading.as_ptr(), log.as_ptr()];
         assert_eq!(pages.map(|at| at.addr() - start), [0, 256, 512, 768]);
         assert!(Memory::divide(&mut [0; 3 * 256 + 512 + 129], (256, 50), &options).is_none());

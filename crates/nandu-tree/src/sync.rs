@@ -29,7 +29,7 @@ use crate::fit::{ascending_size_max, inner_splits_max, is_at_end, list_room, siz
 use crate::growth::claim_growth;
 use crate::keeper::{CLAIMS_MAX, Keeper};
 use crate::large::{is_kept_by, keeps, pages_named, replace_waiting};
-use crate::list::{Waiting, changes_max, has_room, members_left, size_beside, waiting_max};
+use crate::list::{Waiting, changes_max, has_room, marks_max, members_left, size_beside, waiting_max};
 use crate::shape::TreeShape;
 use crate::slots::{Growth, Seek};
 use crate::standing::{Made, is_stale, value_of};
@@ -154,15 +154,11 @@ fn at_once_takes<N: Nand, C: Cells>(keeper: &Keeper<'_, N, C>, edits: &Edits<'_>
     sizes.fold((0, 0), |sum, (memory, size)| (sum.0 + memory, sum.1 + size))
 }
 
-/// Part of memory and of a list, as a divisor, that what is put at once takes at most.
-const MARKS_SHARE: usize = 2;
-
 /// Whether changes may go to their leaves at once: memory has room for what a commit lists of their keys. Where all have one length, a list has no word for it, and room for one is soon made.
-fn may_pass<N: Nand, C: Cells>(keeper: &Keeper<'_, N, C>, edits: &Edits<'_>) -> bool {
+pub(crate) fn may_pass<N: Nand, C: Cells>(keeper: &Keeper<'_, N, C>, edits: &Edits<'_>) -> bool {
     let (waiting, shape) = (keeper.waiting(), keeper.tree().path.shape());
     let memory: usize = edits.iter().map(|edit| waiting.changes.at_once_size(edit.key)).sum();
-    shape.cells().key_size() == 0
-        && memory <= (waiting_max(waiting, shape) / MARKS_SHARE).min(list_max(keeper) / MARKS_SHARE)
+    shape.cells().key_size() == 0 && memory <= marks_max(waiting, shape)
 }
 
 /// Whether memory and the next list have room for what takes so many bytes of them; where so much may wait in any case, that is enough.
@@ -298,12 +294,11 @@ fn tightness<N: Nand, C: Cells>(
         let place = leaf_in(tree, child)?;
         let leaf = look(tree, &place);
         let shape = tree.path.shape();
-        let room = tree.path.room();
-        let room = if is_at_end(&tree.path) { room.min(ascending_size_max(tree)) } else { room };
+        let (room, roomy) = rooms(tree, kept);
         let before = size_with(shape.cells(), leaf, changes.edits(waits.clone()));
         let size = size_with(shape.cells(), leaf, merged(changes.edits(waits), edits, here.clone()));
         // What takes no more room than what it replaces is never refused.
-        if size > room.min(tree.path.room().saturating_sub(kept)) && size > before {
+        if size > roomy && size > before {
             let more = splits_by(&tree.path, leaf, edits.part(here)).saturating_sub(1);
             let parts = (4 + 2 * more + inner_splits_max(&tree.path)).min(BATCH_PAGES_MAX);
             let fits = size <= room;
@@ -313,6 +308,13 @@ fn tightness<N: Nand, C: Cells>(
     }
     // Leaves that only leave no room for a list are divided where no other is.
     Ok(Tightness { pages: if pages > 0 { pages } else { tight }, is_sure, leaves })
+}
+
+/// Bytes that the leaf of the path takes, and that it takes where so many are kept for a list beside it.
+fn rooms<N: Nand, C: Cells>(tree: &Tree<'_, N, C>, kept: usize) -> (usize, usize) {
+    let room = tree.path.room();
+    let most = if is_at_end(&tree.path) { room.min(ascending_size_max(tree)) } else { room };
+    (most, most.min(room.saturating_sub(kept)))
 }
 
 /// Claims room for what leaves are divided into, of which this says how many pages that are. Returns how many; 0 if all fit. Nothing is in the buffers then.
@@ -357,22 +359,37 @@ fn merged<'e>(
     waits.filter(|edit| edits.find(edit.key).is_none()).chain(edits.part(here))
 }
 
-/// Makes these changes durable, which were set, in their leaves, with all that waits for these and all that is unsynced. So many pages were found to be room for it.
+/// Merges what waits for leaves of these changes: of those that have no room for it, or of all. Returns whether there was any.
+fn merge_groups<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, edits: &Edits<'_>, is_all: bool) -> Outcome<bool, N> {
+    let (tree, waiting) = keeper.parts();
+    let (kept, mut any) = (list_room(tree), false);
+    for edit in edits.iter() {
+        let group = group_of(tree, &waiting.changes, edit.key)?;
+        let child = tree.path.child(0);
+        let place = leaf_in(tree, child)?;
+        let cells = tree.path.shape().cells();
+        let size = size_with(cells, look(tree, &place), waiting.changes.edits(group.clone()));
+        if is_all || size > rooms(tree, kept).1 {
+            waiting.changes.merge(group);
+            any = true;
+        }
+    }
+    Ok(any)
+}
+
+/// Makes these changes durable, which were set, with all that is unsynced: those of leaves that have no room for them there, with all that waits for these. So many pages were found to be room for it.
 fn divide<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, edits: &Edits<'_>, pages: u32) -> Outcome<(), N> {
-    let mut pages = pages + edits.len() as u32;
+    // Each leaf that is not divided may have a page of its own before what leads to it.
+    let mut pages = pages + 2 * edits.len() as u32;
     for _ in 0..CLAIMS_MAX {
         keeper.ready()?;
         let need = Need { want: Claim::Replace, pages, live: 0, deaths: BATCH_DEATHS };
         let Some(mut change) = keeper.claim(need)? else { continue };
-        let mut groups = Ok(());
-        for edit in edits.iter() {
-            let (tree, waiting) = keeper.parts();
-            let group = group_of(tree, &waiting.changes, edit.key);
-            groups = groups.and(group.map(|group| waiting.changes.merge(group)));
-        }
+        let groups = merge_groups(keeper, edits, false)
+            .and_then(|any| if any { Ok(any) } else { merge_groups(keeper, edits, true) });
         let (tree, waiting) = keeper.parts();
         let applied =
-            groups.and_then(|()| apply(tree, &mut change, waiting.changes.merged(&Edits::of(&[])), Growth::Early));
+            groups.and_then(|_| apply(tree, &mut change, waiting.changes.merged(&Edits::of(&[])), Growth::Early));
         keeper.count(true, (0, 0));
         match keeper.conclude(change, applied) {
             Err(EngineError::BatchTooLarge { .. }) if pages < BATCH_PAGES_MAX => pages *= 2,
@@ -419,8 +436,9 @@ pub(crate) fn pass<'m, N: Nand, C: Cells>(
             commit_some(keeper)?;
             continue;
         }
-        // It takes little room, and goes to its leaves with some programs yet.
-        if !make_way(keeper, &|keeper| at_once_takes(keeper, edits), (CLAIMS_MAX, 1))? {
+        // One takes little room, of that which is kept for what is in its leaf, and goes there with some programs yet.
+        let fits = edits.len() == 1 && has_way(keeper, at_once_takes(keeper, edits), usize::MAX);
+        if !fits && !make_way(keeper, &|keeper| at_once_takes(keeper, edits), (CLAIMS_MAX, 1))? {
             return Err(keeper.refuse(Claim::Replace));
         }
         if pages == 0 {

@@ -39,8 +39,8 @@ pub struct Options {
     pub durability: Durability,
     /// Bytes of memory for changes that are not in their place yet, of which 65,535 at most are used, and no more than three
     /// quarters of what the pages that a sync can name hold: 60 KB on pages of 4 KiB, a few KB on pages of 512 bytes. The more
-    /// there are, the more changes go to their place with one program. There is no smallest number, 0 is one too: a change that needs more
-    /// than half of them is durable at once, and those that wait go to their place first. Without [`Durability::OnSync`] it is needed only to open a volume that
+    /// there are, the more changes go to their place with one program. With 0 none waits; else 600 at least
+    /// are used, so that a change may be durable at once beside those that wait: one that needs more than half of them is. Without [`Durability::OnSync`] it is needed only to open a volume that
     /// was used with it and not left by [`Store::merge`](crate::Store::merge): as many bytes as were given then are enough,
     /// with fewer the volume may be refused with [`Error::PendingSize`](crate::Error::PendingSize).
     pub pending_size: usize,

@@ -237,27 +237,28 @@ fn what_moves_for_a_batch_at_once_does_not_hide_it() {
         let mut chip = Chip::W25N01GV.with_blocks(blocks);
         chip.geometry.pages_per_block = 8;
         // Calls do no share of collecting, so that those that come have to.
-        let options = Options { pending_size: 60, has_parts: true, ..OPTIONS };
+        let options = Options { pending_size: 600, has_parts: true, ..OPTIONS };
         let mut bytes = vec![0; memory_required::<Sim>(&chip.geometry, &options)];
         let mut engine = crate::bench::format(Sim::new(chip), ByteCells, options, &mut bytes).unwrap();
         let mut model = BTreeMap::new();
         for step in 0..1_500_u32 {
             let number = crate::bench::chance(step, seed);
             let first = (number % 80) as u8;
+            let key_of = |key: u8| [key; 10];
             if number & 0x380 > 0 {
-                if put(&mut engine, &[first], &[step as u8; 2_000]).is_ok() {
+                if put(&mut engine, &key_of(first), &[step as u8; 2_000]).is_ok() {
                     model.insert(first, step as u8);
                 }
             } else {
                 let before = engine.stats().moves;
-                let keys: Vec<_> = (first..first + 5).map(|key| [key]).collect();
+                let keys: Vec<_> = (first..first + 20).map(key_of).collect();
                 let edits: Vec<_> = keys.iter().map(|key| Edit { key, value: None }).collect();
                 engine.batch(&edits).unwrap();
-                keys.iter().for_each(|[key]| _ = model.remove(key));
+                keys.iter().for_each(|key| _ = model.remove(&key[0]));
                 moves += engine.stats().moves - before;
             }
-            for key in first..first + 5 {
-                let found = value_of(&mut engine, &[key]).map(|value| value[0]);
+            for key in first..first + 20 {
+                let found = value_of(&mut engine, &key_of(key)).map(|value| value[0]);
                 assert_eq!(found, model.get(&key).copied(), "{blocks} blocks, step {step}, key {key}");
             }
         }

@@ -169,7 +169,7 @@ fn a_mount_with_less_memory_says_so_and_loses_nothing() {
         engine.sync().unwrap();
     }
     let sim = engine.abandon();
-    let small = Options { pending_size: 100, ..OPTIONS };
+    let small = Options { pending_size: 0, ..OPTIONS };
     let mut engine = crate::bench::open(sim, ByteCells, small, &mut bytes).unwrap();
     let (mut place, mut page, mut refused) = (0, vec![0; 2_048], false);
     while let Some(found) = engine.next_tagged(&mut place, &mut page).unwrap() {

@@ -81,7 +81,7 @@ fn core_mount() {
     insta::assert_snapshot!(lines(&watched("core/mount")));
 }
 
-/// No snapshot: the figures of workloads have limits, each a tenth above what was measured. Missed are the mobile workload, since a block is emptied before the open ones are full, and a mount with tags, which reads more than is promised.
+/// No snapshot: the figures of workloads have limits, each a tenth above what was measured. Missed are reads: more changes wait beside their leaves, which saves programs, and a read of what waits reads its leaf, too.
 #[test]
 fn core_workloads() {
     let experiment = experiments::named("core/workloads").unwrap();
@@ -93,9 +93,12 @@ fn core_workloads() {
     let missed: Vec<String> =
         missed.map(|(figure, limit)| format!("{} {} {} {limit}", figure.case, figure.metric, figure.value)).collect();
     let known = [
-        "mobile programs_per_op 0.488567 <= 0.485",
-        "mobile reads_per_op 0.97074 <= 0.953",
-        "mounts/tags reads_worst 41 <= 40",
+        "postmark/tags reads_per_op 0.281015 <= 0.276",
+        "postmark/250k/delete reads_per_op 0.069767 <= 0.064",
+        "mobile reads_per_op 0.975658 <= 0.953",
+        "unpack/write reads_per_op 0.335 <= 0.333",
+        "database/read reads_per_op 5.65625 <= 4.4",
+        "small-files reads_per_op 0.04875 <= 0.0427",
     ];
     assert_eq!(missed, known);
 }
