@@ -29,7 +29,7 @@ enum { CELLS_FIXED = 1, CELLS_BYTES = 2 };
 enum { FEATURE_RAW = 1, FEATURE_TWO_BITS = 2, FEATURE_TAGS = 16, FEATURE_COMMITS = 32 };
 enum { SLOT_OPEN = 14, SLOT_NONE = 15 };
 enum { SECTION_CHANGES = 1, SECTION_VALUE = 3, SECTION_WINDOW = 4 };
-enum { CHANGE_DELETE = 0, CHANGE_PUT = 1, CHANGE_IN_LEAF = 5 };
+enum { CHANGE_DELETE = 0, CHANGE_PUT = 1, CHANGE_IN_LEAF = 6 };
 /* Where a value is: in its record, in pages that its head names, in a raw page, in a commit; or there was none. */
 enum { VALUE_HERE, VALUE_PAGES, VALUE_RAW, VALUE_BLOB, VALUE_NOTHING };
 /* The last byte of what heads begin with, and the record of a snapshot that says that nothing stood there. */

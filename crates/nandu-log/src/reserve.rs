@@ -14,7 +14,7 @@
 //! That counts on a program for each page that is moved. An owner whose page no longer fits what leads to it takes two, and where many do, a block full of dead pages is used up
 //! by emptying three others: then nothing is gained, for ever. So the log counts what moves took of late, and moving all that lives may take a sixteenth of the slack at most, or half a block where that is more.
 //!
-//! Raw pages stand in blocks of their own. What names one that is moved is programmed among pages that die soon, so it takes a program and no room that lasts: it is not counted.
+//! Raw pages stand in blocks of their own. What names one that is moved is programmed among pages that die soon, so it takes a program and no room that lasts: it is not counted. With two bits a cell as many pages are kept back as naming the pages of the slack took of late: else a block yields less than what names its pages takes.
 //!
 //! An operation that opens a block for commits leaves the block for shares, too; one that opens none goes on without it, and what one opens for nodes is that
 //! block. So a block is emptied over as many operations as it takes, and none has to wait for the end of it.

@@ -3,14 +3,14 @@
 //! A list is changes that no leaf holds yet, one after another, as a section of a path page has them.
 //!
 //! ```text
-//! change:    1  kind          0 delete, 1 put, 5 a key of the leaf in the same page, or of a value that stands in it; else refused
+//! change:    1  kind          0 delete, 1 put, 6 a key of the leaf in the same page, or of a value that stands in it; else refused
 //!            1  key_length    only where keys have any length
 //!            2  value_length  only of a put, and only where values have any length
 //!               key
 //!               value         only of a put
 //! ```
 //!
-//! Kind 5 comes only where keys have any length, and takes no more room than a delete: what the key has, or that it has nothing, stands in the leaf to which a search for it leads, whatever older commits list of it.
+//! Kind 6 comes only where keys have any length, and takes no more room than a delete: what the key has, or that it has nothing, stands in the leaf to which a search for it leads, whatever older commits list of it.
 
 use crate::tree::{CellFormat, Malformed};
 
@@ -18,7 +18,7 @@ use crate::tree::{CellFormat, Malformed};
 pub const TAG_INLINE: u8 = 0;
 
 /// Of a change: what the key has stands in the page that lists it.
-pub const TAG_HERE: u8 = 4;
+pub const TAG_HERE: u8 = 5;
 
 /// A change as a list holds it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,4 +88,29 @@ impl<'a> ListedChange<'a> {
 /// Whether keys and values have any length, which each change then says.
 const fn has_lengths(format: &CellFormat) -> bool {
     format.key_size == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ListedChange, TAG_HERE, TAG_INLINE};
+    use crate::tree::{CellFormat, Malformed};
+
+    /// Room is made in a list for a change before it is merged. One that says that its key is in its leaf takes no more than it took before, whatever it was.
+    #[test]
+    fn a_key_of_a_leaf_takes_no_more_than_a_delete() {
+        let format = CellFormat { cells: 1, key_size: 0, value_size: 0, page_bits: 9 };
+        let delete = ListedChange { key: b"key", tag: TAG_INLINE, value: None };
+        let here = ListedChange { key: b"key", tag: TAG_HERE, value: Some(&[]) };
+        let mut out = [0xFF; 9];
+        for change in [delete, here] {
+            assert_eq!((change.size(&format), change.write(&format, &mut out)), (5, 5));
+            assert_eq!(ListedChange::parse(&format, &out), Ok((change, &[0xFF; 4][..])));
+        }
+        assert_eq!(here.write(&format, &mut out), 5);
+        let fixed = CellFormat { key_size: 3, value_size: 1, ..format };
+        assert_eq!(ListedChange::parse(&fixed, &out), Err(Malformed::Reserved));
+        // That kind had a length once.
+        out[0] = 5;
+        assert_eq!(ListedChange::parse(&format, &out), Err(Malformed::Reserved));
+    }
 }

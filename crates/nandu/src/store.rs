@@ -29,7 +29,7 @@ const LOAD: usize = 32;
 /// # Changes that wait
 ///
 /// With [`Durability::OnSync`](crate::Durability::OnSync) a change that makes a leaf overflow makes all before it durable, and itself. A batch that does not fit a page or half of
-/// [`Options::pending_size`] brings everything that waits to its leaves first.
+/// [`Options::pending_size`] goes to its leaves at once. Where not even its keys fit, everything that waits goes there first.
 pub struct Store<'m, N: Nand, C = ByteCells> {
     engine: Engine<'m, N, C>,
     cells: C,

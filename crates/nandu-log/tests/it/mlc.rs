@@ -84,7 +84,7 @@ fn where_copies_are_named_before_their_pairs_are_settled_the_driver_finds_a_loss
 #[test]
 fn a_program_that_fails_takes_nothing_with_it() {
     let chip = Chip { geometry: Geometry { pages_per_block: 16, ..SMALL.geometry }, ..SMALL };
-    let start = used(chip, ONE, 40);
+    let start = used(chip, ONE, 44);
     let mut copies = 0;
     for nth in 0..300 {
         for fault in [Fault::ProgramFails, Fault::Bus(Tear::SomeBits), Fault::Bus(Tear::Complete)] {
@@ -94,7 +94,7 @@ fn a_program_that_fails_takes_nothing_with_it() {
             let mut toy = Toy::mount(&mut sim, ONE, &mut bytes).unwrap();
             let mut values = toy.values().unwrap();
             for step in 0..80_u32 {
-                let id = step.wrapping_mul(7) % 40;
+                let id = step.wrapping_mul(7) % 44;
                 toy.put(id, u64::from(step)).unwrap();
                 values.insert(id, u64::from(step));
             }

@@ -27,9 +27,9 @@ pub(crate) struct World {
     steps: u32,
 }
 
-pub(crate) const SMALL: World = World { blocks: 16, page_size: 2048, pending: (60, 340), value_max: 0, steps: 4000 };
+pub(crate) const SMALL: World = World { blocks: 16, page_size: 2048, pending: (600, 900), value_max: 0, steps: 4000 };
 pub(crate) const LARGE: World =
-    World { blocks: 42, page_size: 4096, pending: (60, 340), value_max: 30_000, steps: 4000 };
+    World { blocks: 42, page_size: 4096, pending: (600, 900), value_max: 30_000, steps: 4000 };
 
 /// Numbers that look like chance and are the same in every run.
 struct Random(u64);
@@ -274,6 +274,34 @@ fn what_was_deleted_has_room_for_other_keys() {
         assert!(others >= count / 4, "{others} after {} of {count}", count / 2);
         assert_eq!(records(&mut store).unwrap().len() as u32, count.div_ceil(2) + others);
         check_sound(&mut store);
+    }
+}
+
+/// Where there is no memory for changes each is durable at once, of whatever size; with the least memory each is at a sync. A large value was refused as `Full` on an empty chip once.
+#[test]
+fn without_memory_for_changes_each_is_durable_at_once() {
+    for pending_size in [0, 1, 600] {
+        let chip = Chip::W25N01GV.with_blocks(40);
+        let options = Options { durability: Durability::OnSync, pending_size, ..Options::DEFAULT };
+        let mut memory = vec![0; Store::<Sim>::memory_required(&chip.geometry, &options)];
+        let mut store = Store::format(Sim::new(chip), options, &mut memory).unwrap();
+        let mut model = Records::new();
+        for step in 0..200_usize {
+            let key = vec![step as u8 % 7; 1 + 40 * (step % 7)];
+            let value = vec![step as u8; [3, 700, 1_500, 3_000, 9_000][step % 5]];
+            if step % 6 == 5 {
+                assert_eq!(store.delete(&key), Ok(model.remove(&key).is_some()), "{pending_size}, step {step}");
+            } else {
+                let existed = store.put(&key, &value);
+                assert_eq!(existed, Ok(model.insert(key, value).is_some()), "{pending_size}, step {step}");
+            }
+            if pending_size > 0 {
+                store.sync().unwrap();
+            }
+        }
+        let sim = store.abandon();
+        let mut store = Store::open(sim, options, &mut memory).unwrap();
+        assert_eq!(records(&mut store).unwrap(), model, "{pending_size}");
     }
 }
 
