@@ -81,7 +81,7 @@ fn core_mount() {
     insta::assert_snapshot!(lines(&watched("core/mount")));
 }
 
-/// No snapshot: the figures of workloads have limits, each a tenth above what was measured. Missed are reads: more changes wait beside their leaves, which saves programs, and a read of what waits reads its leaf, too.
+/// No snapshot: the figures of workloads have limits, each a tenth above what was measured. Missed are reads, since a batch divides only leaves that are full and more changes wait; which of both, and where they come from, was not looked at.
 #[test]
 fn core_workloads() {
     let experiment = experiments::named("core/workloads").unwrap();

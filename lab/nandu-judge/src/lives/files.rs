@@ -303,7 +303,9 @@ impl Life {
         let mut done = 0;
         while done < bytes.len() {
             let (at, left) = ((at + done) as u64, &bytes[done..]);
-            done += self.count(fs, "Write", left.len(), |fs| fs.write_at(file, at, left))?;
+            let count = self.count(fs, "Write", left.len(), |fs| fs.write_at(file, at, left))?;
+            assert!(count > 0, "a write of nothing is refused with an error");
+            done += count;
         }
         Ok(())
     }
