@@ -24,7 +24,7 @@ use crate::keeper::Keeper;
 use crate::list::{Waiting, may_longest_pass, members_left};
 use crate::lookup::{self, copy, entry, lend, nearest};
 use crate::make::{make, make_one};
-use crate::options::{Durability, Memory, Options};
+use crate::options::{Memory, Options};
 use crate::parts::{Parts, shape_of};
 use crate::path::Path;
 use crate::reader::Reader;
@@ -66,8 +66,6 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
     pub fn unopened(parts: Parts<'m, N, C>) -> Self {
         let Parts { log, shape, memory, durability, has_parts, broken } = parts;
         let Memory { path, side, reading, cache, pending, values, kept, keys } = memory;
-        // Without memory for changes none waits.
-        let durability = if pending.is_empty() { Durability::Immediate } else { durability };
         let changes = Changes::new(pending, shape.format());
         let waiting = Waiting { changes, window: Window::EMPTY, durability, is_owed: false, next: 0, broken };
         let reader = Reader::new(shape, reading, Cache::new(cache));

@@ -14,9 +14,10 @@ use crate::options::Durability;
 use crate::standing::Made;
 use crate::sync::{change, flush, pass};
 
-/// Whether changes wait for a sync.
+/// Whether changes wait for a sync: where there is memory for them.
 pub(crate) fn may_wait<N: Nand, C: Cells>(keeper: &Keeper<'_, N, C>) -> bool {
-    GROUP && keeper.waiting().durability == Durability::OnSync
+    let waiting = keeper.waiting();
+    GROUP && waiting.durability == Durability::OnSync && waiting.changes.size() > 0
 }
 
 /// Changes that wait for a sync. `None` if these are to go to their leaves at once; then nothing else waits.
