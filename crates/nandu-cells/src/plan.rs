@@ -42,14 +42,13 @@ impl Plan {
     }
 }
 
-/// How an overflowing leaf is divided. `right` says on which side of it the neighbour is, if there is one.
+/// How an overflowing leaf is divided. `right` says on which side of it the neighbour is, if there is one. With memory for two keys.
 pub fn choose<'a, C: Cells>(
     cells: C,
-    leaf: Stretch<'a>,
-    neighbour: Stretch<'a>,
-    edit: RunEdit<'a>,
+    (leaf, neighbour, edit): (Stretch<'a>, Stretch<'a>, RunEdit<'a>),
     right: Option<bool>,
     room: Room,
+    keys: &mut [KeyBuf; 2],
 ) -> (LeafRun<'a>, Plan) {
     if let Some(right) = right {
         let (first, second) = if right { (leaf, neighbour) } else { (neighbour, leaf) };
@@ -58,38 +57,52 @@ pub fn choose<'a, C: Cells>(
         let size = cells.leaf_size(&run, 0..run.count());
         let mut chosen = None;
         if size * 100 <= 2 * room.path * SHARE_BELOW {
-            chosen = plan(cells, &run, at, 2, room.path);
+            chosen = plan(cells, &run, at, (2, room.path), keys);
         }
-        if let Some(plan) = chosen.or_else(|| plan(cells, &run, at, 3, room.path)) {
+        if let Some(plan) = chosen.or_else(|| plan(cells, &run, at, (3, room.path), keys)) {
             return (run, Plan { is_shared: true, ..plan });
         }
     }
     let run = LeafRun::new(leaf, Stretch::NONE, Some(edit));
-    let plan = plan(cells, &run, edit.at, 2, room.own).unwrap_or_else(|| plan_apart(&run, edit));
+    let plan = plan(cells, &run, edit.at, (2, room.own), keys).unwrap_or_else(|| plan_apart(&run, edit));
     (run, plan)
 }
 
-/// The separator before the entry at a cut.
-pub fn separator_at<C: Cells>(cells: C, run: &LeafRun<'_>, cut: usize, out: &mut KeyBuf) {
-    let mut below = KeyBuf::EMPTY;
-    run.key(cells, cut - 1, &mut below);
+/// The separators between the parts of a plan. Their memory is off the stack then.
+#[inline(never)]
+pub fn separate<C: Cells>(cells: C, run: &LeafRun<'_>, plan: &Plan, out: &mut [KeyBuf; PARTS_MAX - 1]) {
+    for part in 1..plan.parts {
+        separator_at(cells, run, plan.cuts[part], (&mut out[part - 1], &mut { KeyBuf::EMPTY }));
+    }
+}
+
+/// The separator before the entry at a cut, with memory for another key.
+fn separator_at<C: Cells>(cells: C, run: &LeafRun<'_>, cut: usize, (out, below): (&mut KeyBuf, &mut KeyBuf)) {
+    debug_assert!(cut > 0 && cut < run.count(), "an entry on either side");
+    run.key(cells, cut - 1, below);
     run.key(cells, cut, out);
     cells.separator(below.as_slice(), out);
 }
 
 /// Divides a run into parts of about the same size, each at most `room`; `None` if that does not work out. A cut may
 /// move a little to where a separator is cheap.
-fn plan<C: Cells>(cells: C, run: &LeafRun<'_>, at: usize, parts: usize, room: usize) -> Option<Plan> {
+fn plan<C: Cells>(
+    cells: C,
+    run: &LeafRun<'_>,
+    at: usize,
+    (parts, room): (usize, usize),
+    keys: &mut [KeyBuf; 2],
+) -> Option<Plan> {
     let count = run.count();
     if count < parts {
         return None;
     }
     let fits = |cuts: &[usize]| cuts.windows(2).all(|part| cells.leaf_size(run, part[0]..part[1]) <= room);
-    let even = even_cuts(cells, run, parts);
+    let even = even_cuts(cells, run, parts, &mut keys[0]);
     let mut cuts = even;
     let slack = if cells.key_size() == 0 { count / parts / 8 } else { count / parts / 32 };
     for part in 1..parts {
-        cuts[part] = cheapest_cut(cells, run, even[part], slack.min(even[part] - 1).min(count - 1 - even[part]));
+        cuts[part] = cheapest_cut(cells, run, even[part], slack.min(even[part] - 1).min(count - 1 - even[part]), keys);
     }
     if !fits(&cuts[..=parts]) {
         cuts = even;
@@ -101,7 +114,7 @@ fn plan<C: Cells>(cells: C, run: &LeafRun<'_>, at: usize, parts: usize, room: us
     Some(Plan { cuts, parts, path, is_shared: false })
 }
 
-fn even_cuts<C: Cells>(cells: C, run: &LeafRun<'_>, parts: usize) -> [usize; PARTS_MAX + 1] {
+fn even_cuts<C: Cells>(cells: C, run: &LeafRun<'_>, parts: usize, key: &mut KeyBuf) -> [usize; PARTS_MAX + 1] {
     let count = run.count();
     let mut cuts = [0; PARTS_MAX + 1];
     cuts[parts] = count;
@@ -111,9 +124,8 @@ fn even_cuts<C: Cells>(cells: C, run: &LeafRun<'_>, parts: usize) -> [usize; PAR
         }
         return cuts;
     }
-    let mut key = KeyBuf::EMPTY;
     let mut weight = |index| {
-        run.key(cells, index, &mut key);
+        run.key(cells, index, key);
         cells.entry_size(key.as_slice(), run.value(cells, index))
     };
     let total: usize = (0..count).map(&mut weight).sum();
@@ -130,10 +142,15 @@ fn even_cuts<C: Cells>(cells: C, run: &LeafRun<'_>, parts: usize) -> [usize; PAR
     cuts
 }
 
-fn cheapest_cut<C: Cells>(cells: C, run: &LeafRun<'_>, cut: usize, slack: usize) -> usize {
-    let mut separator = KeyBuf::EMPTY;
+fn cheapest_cut<C: Cells>(
+    cells: C,
+    run: &LeafRun<'_>,
+    cut: usize,
+    slack: usize,
+    [separator, below]: &mut [KeyBuf; 2],
+) -> usize {
     let mut cost = |cut: usize| {
-        separator_at(cells, run, cut, &mut separator);
+        separator_at(cells, run, cut, (separator, below));
         cells.separator_cost(separator.as_slice())
     };
     let mut best = (cost(cut), cut);

@@ -54,6 +54,14 @@ impl KeyBuf {
         true
     }
 
+    /// Drops so many bytes at the beginning, or all.
+    pub fn drop_front(&mut self, size: usize) {
+        let len = self.len as usize;
+        let size = size.min(len);
+        self.bytes.copy_within(size..len, 0);
+        self.len = (len - size) as u8;
+    }
+
     /// Keeps the first bytes of the key, at most this many.
     pub fn truncate(&mut self, size: usize) {
         self.len = size.min(self.len.into()) as u8;
@@ -99,5 +107,9 @@ mod tests {
         key.truncate(KEY_SIZE_MAX - 2);
         assert!(!key.prepend(&[1; 3]) && key.prepend(&[1, 2]));
         assert_eq!((key.as_slice().len(), &key.as_slice()[..3]), (KEY_SIZE_MAX, &[1, 2, 7][..]));
+        key.drop_front(1);
+        assert_eq!((key.as_slice().len(), &key.as_slice()[..2]), (KEY_SIZE_MAX - 1, &[2, 7][..]));
+        key.drop_front(KEY_SIZE_MAX);
+        assert_eq!(key, KeyBuf::EMPTY);
     }
 }

@@ -302,6 +302,8 @@ impl Anchors {
         shape.page(block, self.next - 1)
     }
 
+    /// What the anchor says. Off the stack when it is programmed: an operation that waits for a block comes here deepest.
+    #[inline(never)]
     fn compose(&self, body: &mut [u8], blocks: &Blocks<'_>, said: &Said<'_>) {
         let geometry = &said.shape.geometry;
         let fields = AnchorFields {

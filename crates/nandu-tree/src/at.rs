@@ -130,19 +130,21 @@ impl<'e, 'm, N: Nand, C: Cells> At<'e, 'm, N, C> {
         check_bound(self.shape(), to)?;
         let is_forward = direction == Direction::Forward;
         let (begin, end) = if is_forward { (from, to) } else { (to, from) };
-        let (mut next_entries, mut key, mut record) = (NextEntries::NONE, KeyBuf::EMPTY, KeyBuf::EMPTY);
+        let (mut next_entries, mut record) = (NextEntries::NONE, KeyBuf::EMPTY);
         self.find_next(&mut next_entries, begin, direction)?;
-        while next_entries.first(is_forward, end, &mut key) {
-            if self.record(key.as_slice(), &mut record)?
+        while let Some(key) = next_entries.first(is_forward, end) {
+            if self.record(key, &mut record)?
                 && let Some(entry) = self.entry(record.as_slice())?
                 && visit(entry).is_break()
             {
                 break;
             }
-            let behind = Bound::Excluded(key.as_slice());
+            record.set(key);
+            let is_at = |has: bool, other: &KeyBuf| has && *other == record;
             let (is_kept, is_now) =
-                (next_entries.has_kept && next_entries.kept == key, next_entries.has_now && next_entries.now == key);
+                (is_at(next_entries.has_kept, &next_entries.kept), is_at(next_entries.has_now, &next_entries.now));
             debug_assert!(is_kept || is_now, "it came from one of both");
+            let behind = Bound::Excluded(record.as_slice());
             if is_kept {
                 next_entries.has_kept = self.nearest_kept(behind, direction, &mut next_entries.kept)?;
             }
@@ -190,14 +192,15 @@ impl<'e, 'm, N: Nand, C: Cells> At<'e, 'm, N, C> {
         let Some(bound) = cursor.bound(direction) else { return Ok(None) };
         self.check()?;
         check_bound(self.shape(), bound)?;
-        let (mut next_entries, mut key, mut record) = (NextEntries::NONE, KeyBuf::EMPTY, KeyBuf::EMPTY);
+        let (mut next_entries, mut record) = (NextEntries::NONE, KeyBuf::EMPTY);
         self.find_next(&mut next_entries, bound, direction)?;
-        while next_entries.first(direction == Direction::Forward, Bound::Unbounded, &mut key) {
-            if self.record(key.as_slice(), &mut record)? {
-                cursor.go_past(&key, direction);
+        while let Some(key) = next_entries.first(direction == Direction::Forward, Bound::Unbounded) {
+            if self.record(key, &mut record)? {
+                cursor.go_past(key, direction);
                 return self.entry(record.as_slice());
             }
-            self.find_next(&mut next_entries, Bound::Excluded(key.as_slice()), direction)?;
+            record.set(key);
+            self.find_next(&mut next_entries, Bound::Excluded(record.as_slice()), direction)?;
         }
         Ok(None)
     }
@@ -224,8 +227,8 @@ impl<'e, 'm, N: Nand, C: Cells> At<'e, 'm, N, C> {
 impl NextEntries {
     const NONE: NextEntries = NextEntries { kept: KeyBuf::EMPTY, has_kept: false, now: KeyBuf::EMPTY, has_now: false };
 
-    /// Copies the key that comes first. Returns whether there is one that is not past an end.
-    fn first(&self, is_forward: bool, end: Bound<&[u8]>, first: &mut KeyBuf) -> bool {
+    /// The key that comes first, if there is one that is not past an end.
+    fn first(&self, is_forward: bool, end: Bound<&[u8]>) -> Option<&[u8]> {
         let (kept, now) = (self.kept.as_slice(), self.now.as_slice());
         let is_kept = self.has_kept && (!self.has_now || kept != now && (kept < now) == is_forward);
         let key = if is_kept { kept } else { now };
@@ -235,6 +238,6 @@ impl NextEntries {
             Bound::Excluded(end) => order(end).is_lt(),
             Bound::Unbounded => true,
         };
-        (is_kept || self.has_now) && is_in && first.set(key)
+        ((is_kept || self.has_now) && is_in).then_some(key)
     }
 }

@@ -67,9 +67,10 @@ impl Cursor {
     }
 
     /// Goes behind an entry, on the way up, or before it on the way down.
-    pub(crate) fn go_past(&mut self, key: &KeyBuf, direction: Direction) {
-        let place = if direction == Direction::Forward { Place::Above } else { Place::Below };
-        (self.key, self.place) = (*key, place);
+    pub(crate) fn go_past(&mut self, key: &[u8], direction: Direction) {
+        let is_whole = self.key.set(key);
+        debug_assert!(is_whole, "the key of an entry");
+        self.place = if direction == Direction::Forward { Place::Above } else { Place::Below };
     }
 }
 

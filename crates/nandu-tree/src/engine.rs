@@ -504,18 +504,7 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
         lookup::range(&mut self.keeper, (from, to, direction), &mut visit)
     }
 
-    /// The key of the entry that a range from this bound on begins with: upwards the lowest key above the bound, downwards the highest one below it. Reads
-    /// what [`Engine::get`] does, and a leaf more where the bound is the last key of one.
-    ///
-    /// # Errors
-    ///
-    /// As [`Engine::range`].
-    pub fn nearest(&mut self, bound: Bound<&[u8]>, direction: Direction) -> Outcome<Option<KeyBuf>, N> {
-        let mut found = KeyBuf::EMPTY;
-        Ok(nearest(&mut self.keeper, (bound, direction), &mut found)?.then_some(found))
-    }
-
-    /// The entry above a cursor, which goes behind it; `None` at the end. Reads what [`Engine::nearest`] does, and nothing more.
+    /// The entry above a cursor, which goes behind it; `None` at the end. Reads what [`Engine::get`] does, and a leaf more where the cursor is at the last key of one.
     ///
     /// # Errors
     ///
@@ -690,7 +679,7 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
     fn step(&mut self, cursor: &mut Cursor, direction: Direction) -> Outcome<Option<Entry<'_>>, N> {
         let (bound, mut key) = (cursor.bound(direction), KeyBuf::EMPTY);
         match bound.map_or(Ok(false), |bound| nearest(&mut self.keeper, (bound, direction), &mut key))? {
-            true => cursor.go_past(&key, direction),
+            true => cursor.go_past(key.as_slice(), direction),
             false => return Ok(None),
         }
         entry(&mut self.keeper, cursor.key())

@@ -116,7 +116,8 @@ pub(crate) fn respliced<C: Cells>(path: &Path<'_, C>, level: u8, splice: &Splice
     }
 }
 
-/// Where the node of this level with new children is split.
+/// Where the node of this level with new children is split. Off the stack when its halves are programmed.
+#[inline(never)]
 pub(crate) fn cut<C: Cells>(path: &Path<'_, C>, level: u8, splice: &Splice, count: usize) -> usize {
     let run = splice_run(path, level, splice);
     let mut key = KeyBuf::EMPTY;

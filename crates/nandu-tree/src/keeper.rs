@@ -462,9 +462,8 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
     pub(crate) fn bury(&mut self) -> Outcome<(), N> {
         debug_assert!(!self.tree.path.is_dirty(), "a change is not made to count in passing");
         self.check_writable()?;
-        let grant = match self.tree.log.claim(Claim::Bury, 1, 1)? {
-            Claimed::Granted(grant) => grant,
-            _ => return Err(EngineError::Log(LogError::Full)),
+        let Claimed::Granted(grant) = self.tree.log.claim(Claim::Bury, 1, 1)? else {
+            return Err(EngineError::Log(LogError::Full));
         };
         self.count(true, (0, 0));
         let list = self.choose(self.tree.path.shape().bare_room(), &[]);
@@ -476,9 +475,8 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
     pub(crate) fn resolve(&mut self) -> Outcome<(), N> {
         while let Some(page) = self.waiting.window.unknown() {
             let leaf = match lives(&mut self.tree, PageAddr(page)) {
-                Ok(None) if large::waits_for(&self.tree, &self.waiting.changes, page) => Leaf::Lives,
-                Ok(None) => Leaf::Dead,
-                Ok(Some(_)) => Leaf::Lives,
+                Ok(None) if !large::waits_for(&self.tree, &self.waiting.changes, page) => Leaf::Dead,
+                Ok(_) => Leaf::Lives,
                 Err(error) => {
                     let error = self.undo(error);
                     // Of what cannot be read nothing is given up.
@@ -518,7 +516,7 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
             return Ok(Fate::Stays);
         }
         if BLOBS && self.tree.log.is_raw(page) {
-            return self.fate_of_raw(asked);
+            return self.fate_of_owned(asked, true);
         }
         let is_member = self.waiting.window.contains(page.0) && !self.waiting.broken.is(|it| it.members_die);
         self.is_held |= is_member;
@@ -526,7 +524,7 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
             Ok(None) if is_member => return Ok(Fate::Stays),
             Ok(Some(level)) => level,
             Ok(None) | Err(_) if BLOBS && self.tree.reader.has_value(&mut self.tree.log, page.0) => {
-                return self.fate_of_value(asked);
+                return self.fate_of_owned(asked, false);
             }
             Ok(None) => return Ok(Fate::Dead),
             Err(error) => {
@@ -589,8 +587,14 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         }
     }
 
+    /// What becomes of a page that a key owns: a raw one, or one of a value, which was read last.
+    fn fate_of_owned(&mut self, asked: &Asked<'_>, is_raw: bool) -> Outcome<Fate, N> {
+        let mut key = KeyBuf::EMPTY;
+        if is_raw { self.fate_of_raw(asked, &mut key) } else { self.fate_of_value(asked, &mut key) }
+    }
+
     /// What becomes of a page in a block of raw pages. Where a cut left nothing that says whose those are, every leaf is read for the pages of a group.
-    fn fate_of_raw(&mut self, asked: &Asked<'_>) -> Outcome<Fate, N> {
+    fn fate_of_raw(&mut self, asked: &Asked<'_>, key: &mut KeyBuf) -> Outcome<Fate, N> {
         let victim = asked.victim;
         if self.values.has_raw(victim.page().0) {
             return Ok(Fate::Stays);
@@ -613,24 +617,22 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         }
         match whose {
             Whose::Of(owner) => {
-                let mut key = KeyBuf::EMPTY;
                 key.set(owner.key().unwrap_or_default());
-                self.fate_of_named(asked, &mut key, 0)
+                self.fate_of_named(asked, key, 0)
             }
             _ => Ok(Fate::Dead),
         }
     }
 
     /// What becomes of a page of a value, which was read last, where so many programs are left. One of the value under way stays.
-    fn fate_of_value(&mut self, asked: &Asked<'_>) -> Outcome<Fate, N> {
+    fn fate_of_value(&mut self, asked: &Asked<'_>, key: &mut KeyBuf) -> Outcome<Fate, N> {
         let page = asked.victim.page().0;
         if MLC && self.values.copies().concerns(page) {
             return self.fate_of_copied(asked);
         }
         let sequence = self.tree.reader.value_sequence(page);
-        let mut key = KeyBuf::EMPTY;
-        let fate = match large::key_of(&mut self.tree, page, &mut key) {
-            Ok(Some(number)) => self.fate_of_named(asked, &mut key, number)?,
+        let fate = match large::key_of(&mut self.tree, page, key) {
+            Ok(Some(number)) => self.fate_of_named(asked, key, number)?,
             Ok(None) => Fate::Dead,
             Err(error) => self.not_moved(error)?,
         };
@@ -668,7 +670,7 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         let waits = is_room_made && has_head_room(waiting, tree.path.shape(), false);
         let before = tree.log.spent().0;
         // Its leaf may take two programs.
-        let copied = large::copy(tree, waiting, (key.as_slice(), named, waits), (victim, (most - 1).max(1)));
+        let copied = large::copy(tree, waiting, (key, named, waits), (victim, (most - 1).max(1)));
         self.is_unburied |= tree.log.spent().0 != before;
         match copied {
             Ok(pages) => {

@@ -30,7 +30,7 @@ use crate::error::{Outcome, corrupt};
 use crate::list::Waiting;
 use crate::numbers::Numbers;
 use crate::reader::{Reader, raw_check};
-use crate::reserved::set_kept;
+use crate::reserved::slot_key;
 use crate::shape::TreeShape;
 use crate::siblings::{MOVED_MAX, is_beside, write_moved};
 use crate::tree::{Tree, Visit};
@@ -245,13 +245,17 @@ pub(crate) fn find_namer<N: Nand, C: Cells>(
         return Ok(named);
     }
     debug_assert!(!tree.path.is_dirty(), "nothing is under way");
-    let mut kept = KeyBuf::EMPTY;
     for snapshot in numbers.iter() {
-        let named = lives(tree, changes, (page, set_kept(&mut kept, snapshot.slot, key.as_slice()), number))?;
+        let kept = slot_key(snapshot.slot);
+        // A key that leaves no room for this is none of a user.
+        if !key.prepend(&kept) {
+            break;
+        }
+        let named = lives(tree, changes, (page, key.as_slice(), number))?;
         if named.is_some() {
-            *key = kept;
             return Ok(named);
         }
+        key.drop_front(kept.len());
     }
     Ok(None)
 }
@@ -342,16 +346,16 @@ fn copy_and_wait<N: Nand, C: Cells>(
     Ok(1)
 }
 
-/// Programs a page of a value elsewhere, which is named so, and says so in memory, if that may be, or in its leaf. Returns how many of the block's pages moved.
+/// Programs a page of a value elsewhere, which is named so, and says so in memory, if that may be, or in its leaf. Returns how many of the block's pages moved. The memory of the key holds other keys then.
 pub(crate) fn copy<N: Nand, C: Cells>(
     tree: &mut Tree<'_, N, C>,
     waiting: &mut Waiting<'_>,
-    (key, named, waits): (&[u8], Namer, bool),
+    (key, named, waits): (&mut KeyBuf, Namer, bool),
     (victim, most): (&Victim, usize),
 ) -> Outcome<u32, N> {
     match named {
-        Namer::Change => copy_waiting(tree, &mut waiting.changes, (key, victim)),
-        Namer::Leaf(_) if waits => copy_and_wait(tree, &mut waiting.changes, (key, victim)),
+        Namer::Change => copy_waiting(tree, &mut waiting.changes, (key.as_slice(), victim)),
+        Namer::Leaf(_) if waits => copy_and_wait(tree, &mut waiting.changes, (key.as_slice(), victim)),
         Namer::Leaf(number) => copy_in_leaf(tree, waiting, (key, number), (victim, most)),
     }
 }
@@ -361,20 +365,20 @@ pub(crate) fn copy<N: Nand, C: Cells>(
 fn copy_in_leaf<N: Nand, C: Cells>(
     tree: &mut Tree<'_, N, C>,
     waiting: &mut Waiting<'_>,
-    (key, page): (&[u8], usize),
+    (key, page): (&mut KeyBuf, usize),
     (victim, most): (&Victim, usize),
 ) -> Outcome<u32, N> {
     debug_assert!(!tree.path.is_dirty() && tree.path.leaf().is_some(), "the leaf is as it is on flash");
     let most = most.clamp(1, MOVED_MAX);
-    let Some((first, division)) = head_in(tree, &Leaf::OfPath, key) else { return Ok(0) };
+    let Some((first, division)) = head_in(tree, &Leaf::OfPath, key.as_slice()) else { return Ok(0) };
     let mut moved = match division.is_grouped() {
-        true => copy_grouped(tree, (key, page), (first, &division), (victim, most))?,
-        false => copy_named(tree, (key, page), (first, &division), victim)?,
+        true => copy_grouped(tree, (key.as_slice(), page), (first, &division), (victim, most))?,
+        false => copy_named(tree, (key.as_slice(), page), (first, &division), victim)?,
     };
     let cells = tree.path.shape().cells();
-    let mut other = KeyBuf::EMPTY;
+    let other = key;
     for index in 0..cells.leaf_count(tree.path.held_leaf()) {
-        cells.leaf_key(tree.path.held_leaf(), index, &mut other);
+        cells.leaf_key(tree.path.held_leaf(), index, other);
         if waiting.changes.find(other.as_slice()).is_ok() {
             // Its pages are dying, or it is named in memory.
             continue;
@@ -564,11 +568,10 @@ pub(crate) struct HeadCounts {
     pub(crate) kept: u32,
 }
 
-/// Visits the pages that the heads of a leaf name, unless something waits that takes their place, and counts them; with memory for a key. Reads the leaders of groups.
+/// Visits the pages that the heads of a leaf name, unless something waits that takes their place, and counts them. Reads the leaders of groups.
 pub(crate) fn visit_leaf<N: Nand, C: Cells>(
     tree: &mut Tree<'_, N, C>,
     (page, changes): (u32, &Changes<'_>),
-    key: &mut KeyBuf,
     visit: Visit<'_, N>,
 ) -> Outcome<HeadCounts, N> {
     let cells = tree.path.shape().cells();
@@ -576,24 +579,38 @@ pub(crate) fn visit_leaf<N: Nand, C: Cells>(
     let count = cells.leaf_count(look(tree, &leaf));
     let mut heads = HeadCounts::default();
     for index in 0..count {
-        let bytes = look(tree, &leaf);
-        cells.leaf_key(bytes, index, key);
-        let Some(division) = tree.path.shape().head(key.as_slice(), cells.leaf_value(bytes, index)) else { continue };
-        heads.count += 1;
-        if changes.find(key.as_slice()).is_ok() {
-            continue;
-        }
-        heads.pages += division.pages() as u32;
+        let Some(division) = visit_head(tree, (&leaf, index, changes), &mut heads, visit) else { continue };
         for group in 0..division.heads() {
             let leader = number_of(tree, &leaf, (index, group));
-            visit(&mut tree.log, PageAddr(leader), tree.path.shape().user_key(key.as_slice()));
-            if division.is_grouped() {
-                visit_group(tree, (leader, division.pages_of(group)), visit)?;
-                leaf = leaf_in(tree, page)?;
-            }
+            visit_group(tree, (leader, division.pages_of(group)), visit)?;
+            leaf = leaf_in(tree, page)?;
         }
     }
     Ok(heads)
+}
+
+/// Visits the pages that an entry of a leaf names if it is a head, unless something waits that takes its place, and counts it. Returns how the value is divided where leaders name more of its pages. The key is off the stack when these are read.
+#[inline(never)]
+fn visit_head<N: Nand, C: Cells>(
+    tree: &mut Tree<'_, N, C>,
+    (leaf, index, changes): (&Leaf, usize, &Changes<'_>),
+    heads: &mut HeadCounts,
+    visit: Visit<'_, N>,
+) -> Option<Division> {
+    let cells = tree.path.shape().cells();
+    let (bytes, mut key) = (look(tree, leaf), KeyBuf::EMPTY);
+    cells.leaf_key(bytes, index, &mut key);
+    let division = tree.path.shape().head(key.as_slice(), cells.leaf_value(bytes, index))?;
+    heads.count += 1;
+    if changes.find(key.as_slice()).is_ok() {
+        return None;
+    }
+    heads.pages += division.pages() as u32;
+    for group in 0..division.heads() {
+        let leader = number_of(tree, leaf, (index, group));
+        visit(&mut tree.log, PageAddr(leader), tree.path.shape().user_key(key.as_slice()));
+    }
+    division.is_grouped().then_some(division)
 }
 
 /// Whether a head in memory names a page.

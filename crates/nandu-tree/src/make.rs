@@ -12,7 +12,7 @@ use crate::keeper::Keeper;
 use crate::now::{batch_now, delete_now, put_now};
 use crate::options::Durability;
 use crate::standing::Made;
-use crate::sync::{change, flush, pass};
+use crate::sync::{Way, change, flush, pass};
 
 /// Whether changes wait for a sync: where there is memory for them.
 pub(crate) fn may_wait<N: Nand, C: Cells>(keeper: &Keeper<'_, N, C>) -> bool {
@@ -20,33 +20,26 @@ pub(crate) fn may_wait<N: Nand, C: Cells>(keeper: &Keeper<'_, N, C>) -> bool {
     GROUP && waiting.durability == Durability::OnSync && waiting.changes.size() > 0
 }
 
-/// Changes that wait for a sync. `None` if these are to go to their leaves at once; then nothing else waits.
-pub(crate) fn wait<N: Nand, C: Cells>(
-    keeper: &mut Keeper<'_, N, C>,
-    edits: &Edits<'_>,
-    want: Claim,
-) -> Outcome<Option<Made>, N> {
-    if may_wait(keeper)
-        && let Some(made) = change(keeper, edits, want)?
-    {
-        return Ok(Some(made));
+/// Changes that wait for a sync, if they may. Where they are to go to their leaves behind all that waits, nothing else waits then.
+fn wait<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, edits: &Edits<'_>, want: Claim) -> Outcome<Way, N> {
+    let way = if may_wait(keeper) { change(keeper, edits, want)? } else { Way::Behind };
+    if matches!(way, Way::Behind) {
+        flush(keeper)?;
+        debug_assert!(keeper.waiting().is_idle(), "nothing waits that would hide it");
     }
-    flush(keeper)?;
-    debug_assert!(keeper.waiting().is_idle(), "nothing waits that would hide it");
-    Ok(None)
+    Ok(way)
 }
 
 /// Makes one change: puts a value, which may need room, or deletes a key.
 pub(crate) fn make_one<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, edit: &Edit<'_>) -> Outcome<Made, N> {
     let want = if edit.value.is_some() { Claim::Grow } else { Claim::Free };
-    if let Some(made) = wait(keeper, &Edits::of(core::slice::from_ref(edit)), want)? {
-        return Ok(made);
+    let edits = Edits::of(core::slice::from_ref(edit));
+    match (wait(keeper, &edits, want)?, edit.value) {
+        (Way::Waits(made), _) => Ok(made),
+        (Way::Passes, _) => pass(keeper, &edits, want),
+        (Way::Behind, Some(_)) => put_now(keeper, (edit.key, edit.value)).map(Made::Existed),
+        (Way::Behind, None) => delete_now(keeper, edit.key).map(Made::Existed),
     }
-    let existed = match edit.value {
-        Some(_) => put_now(keeper, (edit.key, edit.value)),
-        None => delete_now(keeper, edit.key),
-    };
-    existed.map(Made::Existed)
 }
 
 /// Makes these changes, which ascend, by this claim.
@@ -61,8 +54,9 @@ pub(crate) fn make<N: Nand, C: Cells>(
         return make_one(keeper, &edit);
     }
     match wait(keeper, edits, want)? {
-        Some(made) => Ok(made),
-        None => batch_now(keeper, edits, want),
+        Way::Waits(made) => Ok(made),
+        Way::Passes => pass(keeper, edits, want),
+        Way::Behind => batch_now(keeper, edits, want),
     }
 }
 

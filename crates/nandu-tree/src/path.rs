@@ -8,7 +8,7 @@
 
 use core::ops::Range;
 
-use nandu_cells::plan::{Plan, Room, choose, separator_at};
+use nandu_cells::plan::{Plan, Room, choose, separate};
 use nandu_cells::{Cells, LeafRun, RunEdit, Stretch};
 use nandu_index::KeyBuf;
 use nandu_media::path::{PathBody, PathFront, flag_sections};
@@ -449,17 +449,16 @@ impl<'m, C: Cells> Path<'m, C> {
         RunEdit { at: index, replaces: at.is_ok(), key, value }
     }
 
-    /// How the staged leaf is divided, with a neighbour that stands on this side of it if that works out. Where the parts end is noted.
+    /// How the staged leaf is divided, with a neighbour that stands on this side of it if that works out. Where the parts end is noted. Off the stack when they are programmed.
+    #[inline(never)]
     pub(crate) fn plan(&mut self, (key, value): (&[u8], &[u8]), neighbour: &[u8], right: Option<bool>) -> Plan {
         let cells = self.shape.cells();
         let room = Room { path: self.room().saturating_sub(self.shape.list_room()), own: self.shape.own_room() };
         let edit = self.edit_of(key, value);
         let leaf = Stretch::whole(cells, &self.side[self.shape.own_front()..][..self.draft.staged.unwrap_or(0)]);
         let beside = if right.is_some() { Stretch::whole(cells, neighbour) } else { Stretch::NONE };
-        let (run, plan) = choose(cells, leaf, beside, edit, right, room);
-        for part in 1..plan.parts {
-            separator_at(cells, &run, plan.cuts[part], &mut self.keys[part - 1]);
-        }
+        let (run, plan) = choose(cells, (leaf, beside, edit), right, room, self.keys);
+        separate(cells, &run, &plan, self.keys);
         debug_assert!(plan.path < plan.parts && plan.cuts[plan.parts] == run.count(), "the plan is of the run");
         plan
     }
@@ -579,9 +578,8 @@ impl<'m, C: Cells> Path<'m, C> {
         self.place_leaf();
     }
 
-    /// The two halves of the node of this level take its place in the one above: the other half stands in that page, and this separates them.
-    pub(crate) fn halves(&mut self, level: u8, separator: &KeyBuf, other: u32, path_is_right: bool) -> Splice {
-        self.keys[0] = *separator;
+    /// The two halves of the node of this level take its place in the one above: the other half stands in that page, and what was lent separates them.
+    pub(crate) fn halves(&mut self, level: u8, other: u32, path_is_right: bool) -> Splice {
         let at = if level < self.top() { self.slot(level + 1).index } else { 0 };
         let mut splice = Splice::new(at, 2);
         splice.pages[usize::from(!path_is_right)] = other;

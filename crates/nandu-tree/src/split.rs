@@ -4,6 +4,8 @@
 //! to those pages. In the other order a torn page of a sibling would be missing from a tree that leads to it. The half of an inner node that holds the path's child stays in the path's page,
 //! the other half leaves it: a node may stand in a page above another only if it is its parent (T3).
 
+use core::ops::Range;
+
 use nandu_cells::plan::Plan;
 use nandu_cells::{Cells, SELF};
 use nandu_log::Kind;
@@ -14,6 +16,7 @@ use nandu_index::KeyBuf;
 
 use crate::error::{EngineError, Outcome, corrupt};
 use crate::fit::{cut, encode_half, list_room, respliced, separator_before};
+use crate::path::Path;
 use crate::reader::NodePlace;
 use crate::slots::Respliced;
 use crate::splice::Splice;
@@ -200,28 +203,44 @@ fn split_inner<N: Nand, C: Cells>(
     (level, splice, count): (u8, &Splice, usize),
 ) -> Outcome<Splice, N> {
     tree.path.stats_mut().inner_splits += 1;
-    let shape = *tree.path.shape();
     let path_index = splice.path_index();
     let cut = cut(&tree.path, level, splice, count);
     debug_assert!(0 < cut && cut < count, "both halves have children");
     let path_is_right = path_index >= cut;
     let (mine, other) = if path_is_right { (cut..count, 0..cut) } else { (0..cut, cut..count) };
-    let mut key = KeyBuf::EMPTY;
-    // The key that locates the other half, and then the one that goes up.
-    if path_is_right {
-        tree.path.low_key(level, &mut key);
-    } else {
-        separator_before(&tree.path, level, splice, cut, &mut key);
-    }
-    let out = tree.reader.lend();
-    let size = encode_half(&tree.path, level, splice, other, out).ok_or(EngineError::TooHigh)?;
-    let levels = (tree.path.state().height, level);
-    shape.seal_inner(levels, out, size, key.as_slice()).ok_or(EngineError::TooHigh)?;
-    let page = change.append(&mut tree.log, Kind::Node, out)?;
+    seal_half(tree, level, splice, other)?;
+    let page = change.append(&mut tree.log, Kind::Node, tree.reader.lend())?;
     let size = encode_half(&tree.path, level, splice, mine.clone(), tree.reader.lend()).ok_or(EngineError::TooHigh)?;
-    separator_before(&tree.path, level, splice, cut, &mut key);
+    lend_separator(&mut tree.path, level, splice, cut);
     put_inner(tree, level, size, path_index - mine.start)?;
-    Ok(tree.path.halves(level, &key, page, path_is_right))
+    Ok(tree.path.halves(level, page, path_is_right))
+}
+
+/// Lends what separates the halves to what is spliced in above. Nobody needs what was lent for this node any more.
+#[inline(never)]
+fn lend_separator<C: Cells>(path: &mut Path<'_, C>, level: u8, splice: &Splice, cut: usize) {
+    let mut key = KeyBuf::EMPTY;
+    separator_before(path, level, splice, cut, &mut key);
+    path.lend(key.as_slice());
+}
+
+/// Puts these children of the node together as a page of their own, in the reader's buffer. Its key is off the stack when that is programmed.
+#[inline(never)]
+fn seal_half<N: Nand, C: Cells>(
+    tree: &mut Tree<'_, N, C>,
+    level: u8,
+    splice: &Splice,
+    children: Range<usize>,
+) -> Outcome<(), N> {
+    let mut key = KeyBuf::EMPTY;
+    match children.start {
+        0 => tree.path.low_key(level, &mut key),
+        first => separator_before(&tree.path, level, splice, first, &mut key),
+    }
+    let (shape, levels) = (*tree.path.shape(), (tree.path.state().height, level));
+    let out = tree.reader.lend();
+    let size = encode_half(&tree.path, level, splice, children, out).ok_or(EngineError::TooHigh)?;
+    shape.seal_inner(levels, out, size, key.as_slice()).ok_or(EngineError::TooHigh)
 }
 
 /// The node at the front of the reader's buffer takes the place of the path's node of this level.

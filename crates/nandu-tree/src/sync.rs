@@ -62,22 +62,32 @@ fn list_max<N: Nand, C: Cells>(keeper: &Keeper<'_, N, C>) -> usize {
     changes_max(keeper.tree().path.shape().bare_room())
 }
 
-/// Changes in memory, all to be synced together; where a leaf has to be divided for them, by this claim. Returns whether the key of the last was there; `None` if they cannot wait. Reads the leaves that are not in memory.
+/// Where changes went, or have to go.
+pub(crate) enum Way {
+    /// They wait in memory.
+    Waits(Made),
+    /// They are to go to their leaves at once, by [`pass`] (W6).
+    Passes,
+    /// The same behind all that waits.
+    Behind,
+}
+
+/// Changes in memory, all to be synced together; where a leaf has to be divided for them, by this claim. Reads the leaves that are not in memory.
 pub(crate) fn change<N: Nand, C: Cells>(
     keeper: &mut Keeper<'_, N, C>,
     edits: &Edits<'_>,
     want: Claim,
-) -> Outcome<Option<Made>, N> {
+) -> Outcome<Way, N> {
     keeper.check_writable()?;
     let ((memory, size), max) = (keeper.waiting().changes.sizes(edits), list_max(keeper));
     if keeper.waiting().broken.is(|it| it.splits_batches) && edits.len() > 1 {
-        return edits.iter().map(|edit| change(keeper, &Edits::of(&[edit]), want)).last().unwrap_or(Ok(None));
+        return edits.iter().map(|edit| change(keeper, &Edits::of(&[edit]), want)).last().unwrap_or(Ok(Way::Behind));
     }
     let passes = may_pass(keeper, edits);
     let leaves = if keeper.values().done() > 0 { MERGED_BY_VALUE } else { MERGED_BY_PUT };
     let is_too_large = memory > waiting_max(keeper.waiting(), keeper.tree().path.shape()) / 2 || size > max;
     if is_too_large || names_several(keeper.tree().path.shape(), edits) {
-        return passes.then(|| pass(keeper, edits, want)).transpose();
+        return Ok(if passes { Way::Passes } else { Way::Behind });
     }
     let (mut existed, mut changes_any, mut deaths) = (false, false, 0);
     let shape = *keeper.tree().path.shape();
@@ -88,14 +98,14 @@ pub(crate) fn change<N: Nand, C: Cells>(
         changes_any |= existed || edit.value.is_some();
     }
     if !changes_any {
-        return Ok(Some(Made::Existed(existed)));
+        return Ok(Way::Waits(Made::Existed(existed)));
     }
     if passes
         && !has_way(keeper, takes(keeper, edits), 0)
         && (tightness_of(keeper, edits)?.pages > 0
             || !make_way(keeper, &|keeper| takes(keeper, edits), (WAYS, leaves))?)
     {
-        return pass(keeper, edits, want).map(Some);
+        return Ok(Way::Passes);
     }
     let mut tight = None;
     for _ in 0..CLAIMS_MAX {
@@ -114,7 +124,7 @@ pub(crate) fn change<N: Nand, C: Cells>(
     }
     let Some(tight) = tight else { return Err(keeper.refuse(Claim::Replace)) };
     if is_stale(keeper, edits)? {
-        return Ok(Some(Made::Stale));
+        return Ok(Way::Waits(Made::Stale));
     }
     keeper.parts().1.is_owed = true;
     for (index, edit) in edits.iter().enumerate() {
@@ -128,7 +138,7 @@ pub(crate) fn change<N: Nand, C: Cells>(
             divided?;
         }
     }
-    Ok(Some(Made::Existed(existed)))
+    Ok(Way::Waits(Made::Existed(existed)))
 }
 
 /// Whether a change has a head that names several pages: it cannot wait (W6).
@@ -404,7 +414,8 @@ pub(crate) fn put_head<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, key: &[
     debug_assert!(keeper.values().part().is_none(), "the value is whole");
     let mut room = [0; SINGLE_MAX];
     if let Some(head) = keeper.values().single_head(&mut room)
-        && let Some(existed) = change(keeper, &Edits::of(&[Edit { key, value: Some(head) }]), keeper.values().claim())?
+        && let Way::Waits(existed) =
+            change(keeper, &Edits::of(&[Edit { key, value: Some(head) }]), keeper.values().claim())?
     {
         return Ok(existed);
     }

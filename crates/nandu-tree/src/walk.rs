@@ -11,6 +11,7 @@ use crate::descend::{descend, load_root};
 use crate::error::{Outcome, corrupt};
 use crate::large::{HeadCounts, visit_leaf, visit_open, visit_waiting};
 use crate::list::Waiting;
+use crate::path::Path;
 use crate::reserved::{END, FIRST, PREFIX, slot_key};
 use crate::slots::{PENDING, Seek};
 use crate::tree::{Tree, Visit};
@@ -58,11 +59,11 @@ fn live_pages<N: Nand, C: Cells>(
     load_root(tree)?;
     let (may_have, mut heads) = (tree.path.state().counts.may_have_heads(), HeadCounts::default());
     let cells = tree.path.shape().cells();
-    let (mut key, mut fence) = (KeyBuf::EMPTY, KeyBuf::EMPTY);
+    let mut key = KeyBuf::EMPTY;
     if tree.path.top() == 0 {
         let root = tree.path.state().root;
         visit(&mut tree.log, PageAddr(root), &[]);
-        return if may_have { visit_leaf(tree, (root, changes), &mut key, visit) } else { Ok(heads) };
+        return if may_have { visit_leaf(tree, (root, changes), visit) } else { Ok(heads) };
     }
     cells.minimum(&mut key);
     let mut seen = [PENDING; HEIGHT_MAX];
@@ -96,18 +97,27 @@ fn live_pages<N: Nand, C: Cells>(
                 visit(&mut tree.log, PageAddr(child), &[]);
             }
             if may_have {
-                let of_leaf = visit_leaf(tree, (child, changes), &mut fence, visit)?;
+                let of_leaf = visit_leaf(tree, (child, changes), visit)?;
                 (heads.count, heads.pages) = (heads.count + of_leaf.count, heads.pages + of_leaf.pages);
             }
         }
-        if !tree.path.fence(1, true, &mut fence) {
-            return Ok(heads);
+        match pass_node(&tree.path, &mut key) {
+            Some(true) => {}
+            Some(false) => return Ok(heads),
+            None => return Err(corrupt(tree.path.page_of(tree.path.top()), Malformed::Node)),
         }
-        if fence.as_slice() <= key.as_slice() {
-            // Separators that do not ascend would lead in circles.
-            return Err(corrupt(tree.path.page_of(tree.path.top()), Malformed::Node));
-        }
-        key = fence;
     }
     Ok(heads)
+}
+
+/// Goes on to what is behind the path's node of level 1, in which the key is; returns whether there is anything. `None` for separators that do not ascend: they would lead in circles. The other key is off the stack when pages are read.
+#[inline(never)]
+fn pass_node<C: Cells>(path: &Path<'_, C>, key: &mut KeyBuf) -> Option<bool> {
+    let mut fence = KeyBuf::EMPTY;
+    let has_more = path.fence(1, true, &mut fence);
+    let ascends = !has_more || fence.as_slice() > key.as_slice();
+    if has_more {
+        *key = fence;
+    }
+    ascends.then_some(has_more)
 }
