@@ -193,7 +193,7 @@ impl<'m, N: Nand> Fs<'m, N> {
         self.tree.abandon()
     }
 
-    /// Uses idle time: makes changes durable, removes what is deleted and was left for later, and collects garbage, with up to
+    /// Uses idle time: makes changes durable and removes what is deleted and was left for later, or, where nothing was programmed for that, collects garbage, with up to
     /// this many programs. Returns whether there was anything to do: after the last change false before long, and for ever.
     ///
     /// # Errors
@@ -201,10 +201,12 @@ impl<'m, N: Nand> Fs<'m, N> {
     /// [`FsError::Full`] as in [`Fs::sync`]; errors of the chip.
     pub fn idle(&mut self, pages: u32) -> Result<bool, FsError<N::Error>> {
         self.check_writable()?;
+        let (is_reaped, before) = (self.has_orphans, self.tree.log().spent());
         self.flush()?;
-        let is_reaped = self.has_orphans;
         self.reap_some()?;
         self.tree.sync()?;
-        Ok(!self.is_unchanged() && self.tree.idle(pages)? || is_reaped)
+        // What was written took what a call may take.
+        let has_written = self.tree.log().spent() != before;
+        Ok(has_written || !self.is_unchanged() && self.tree.idle(pages)? || is_reaped)
     }
 }

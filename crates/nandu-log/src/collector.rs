@@ -1,8 +1,10 @@
 //! The block that is being emptied, page by page.
 
+use nandu_media::features::MLC;
 use nandu_nand::{BlockAddr, Cause, CellMode};
 
 use crate::blocks::{Blocks, Flag, Stage};
+use crate::heads::Heads;
 
 /// Pages that are examined for each program that may be made.
 const EXAMINED: u32 = 16;
@@ -29,6 +31,8 @@ pub struct Budget {
     /// Erases since the mount from which on no block is erased for the budget: the operation's own page may need one more.
     pub(crate) erases_max: Option<u64>,
     pub(crate) is_idle: bool,
+    /// The block that comes next is free with the next commit.
+    is_waiting: bool,
     /// Room in a block that is to be nobody's for it to be emptied for an operation that waits; 0 where the owner has chosen the block.
     pub(crate) dead_min: u16,
 }
@@ -69,6 +73,11 @@ impl Budget {
         self.programs > self.due && !self.is_idle
     }
 
+    /// Whether a commit does more for what is due than a move: with it a block is free.
+    pub fn waits_for_commit(&self) -> bool {
+        MLC && self.is_waiting && self.due > 0 && self.at_once > 0 && !self.is_idle
+    }
+
     /// Pages that are due to be moved and were not: they are for the calls that follow.
     pub fn left_due(&self) -> u32 {
         self.due
@@ -84,6 +93,7 @@ impl Budget {
             steps: 1,
             erases_max: None,
             is_idle: true,
+            is_waiting: false,
             dead_min: 1,
         }
     }
@@ -100,6 +110,19 @@ impl Budget {
         let programs = due.max(urgent).min(at_once);
         Budget { due, at_once, erases_max, steps, is_idle: false, ..Budget::idle(programs) }
     }
+}
+
+/// All that lives in the block that comes next dies with the next commit. Where pages have two bits a cell, many calls go by without one.
+pub(crate) fn wait_for_commit(budget: &mut Budget, heads: &Heads) {
+    budget.is_waiting = heads.raw(CellMode::Mlc).is_some() && heads.room(0) > 0 && !budget.is_urgent();
+}
+
+/// Whether a commit is to be made for that; then the call has one program less.
+pub fn takes_commit(budget: &mut Budget) -> bool {
+    let takes = budget.waits_for_commit();
+    spend(budget, 0, takes.into());
+    budget.is_waiting = false;
+    takes
 }
 
 /// A call in idle time has no more erases than any other, where so many were made since the mount.
@@ -242,6 +265,14 @@ impl Collector {
             true => 3,
             false => self.nodes.of_pages(MOVES_WEIGHED).div_ceil((MOVES_WEIGHED + MOVES_WEIGHED / 4).into()) as u32,
         }
+    }
+
+    /// Programs that moving so many pages of a block takes, with what names them or leads to them.
+    pub(crate) fn weigh(&self, pages: u32, is_raw: bool) -> u32 {
+        let toll = if is_raw { self.raws } else { self.nodes };
+        let programs = toll.of_pages(pages) as u32;
+        debug_assert!(programs >= pages, "each page takes one");
+        programs
     }
 
     /// Programs that moving so many raw pages to two bits a cell takes beyond those of the copies.

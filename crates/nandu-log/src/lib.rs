@@ -101,7 +101,7 @@ mod victims;
 mod volume;
 
 pub use choice::{BlockUse, Candidate, Choice};
-pub use collector::Budget;
+pub use collector::{Budget, takes_commit};
 pub use dying::DYING_MAX;
 pub use error::LogError;
 pub use grant::{Claimed, Fate, Grant, Kind, PageInfo, Victim};

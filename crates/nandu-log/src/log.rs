@@ -6,7 +6,7 @@ use nandu_media::PageKind;
 use nandu_nand::{BlockAddr, Cause, CellMode, Geometry, Nand, PageAddr};
 
 use crate::choice::{BlockUse, Choice, uses};
-use crate::collector::{Budget, Collector, Weight, give_up, limit, rest, spend};
+use crate::collector::{Budget, Collector, Weight, give_up, limit, rest, spend, wait_for_commit};
 use crate::dying::{DYING_MAX, Dying};
 use crate::error::LogError;
 use crate::format;
@@ -522,11 +522,9 @@ impl<'m, N: Nand> Log<'m, N> {
             if !budget.has_move(programs) || budget.examinations == 0 || self.dying_room() < 2 {
                 return Ok(None);
             }
-            if limit(
-                budget,
-                self.collector.block().map_or(u32::MAX, |block| moves_left(&self.volume, block, budget.erases_max)),
-            ) < programs
-            {
+            let left = |block| moves_left(&self.volume, block, budget.erases_max);
+            let most = self.collector.block().map_or(u32::MAX, left);
+            if limit(budget, most) < programs {
                 return Ok(None);
             }
             let geometry = *self.geometry();
@@ -549,6 +547,7 @@ impl<'m, N: Nand> Log<'m, N> {
                 return Ok(None);
             };
             if !self.has_live(block) {
+                wait_for_commit(budget, self.volume.heads());
                 return Ok(None);
             }
             self.collector.begin(self.volume.blocks(), (block, cause), budget.is_urgent());

@@ -97,7 +97,7 @@ pub(crate) fn moves_due<N: Nand>(volume: &Volume<'_, N>, collector: &Collector, 
     let second = first.and_then(|first| next(Some(first)).filter(|&block| block != first));
     let (mut moves, mut due) = (0, 0);
     for (nth, block) in first.into_iter().chain(second).enumerate() {
-        moves += lasting(block);
+        moves += collector.weigh(lasting(block), blocks.is_raw(block));
         // The next operation finds the block.
         let left = left_behind((heads, blocks, shape.headed()), (block, nth as u32, moves)).saturating_sub(pages);
         due = due.max((moves * pages).checked_div(left).unwrap_or(moves).min(moves));

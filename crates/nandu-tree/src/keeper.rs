@@ -2,7 +2,7 @@
 
 use nandu_cells::Cells;
 use nandu_index::KeyBuf;
-use nandu_log::{Budget, Claim, Claimed, Fate, LogError, Victim, Whose};
+use nandu_log::{Budget, Claim, Claimed, Fate, LogError, Victim, Whose, takes_commit};
 use nandu_media::features::{BLOBS, MLC};
 use nandu_media::path::WINDOW_MAX;
 use nandu_nand::{CellMode, Nand, PageAddr};
@@ -449,10 +449,7 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
     pub(crate) fn undo(&mut self, error: EngineError<N::Error>) -> EngineError<N::Error> {
         self.tree.path.begin(self.working);
         self.waiting.changes.undo();
-        debug_assert!(
-            !self.tree.path.is_dirty() && self.tree.path.replaced().as_slice().is_empty(),
-            "nothing is left of it"
-        );
+        debug_assert!(!self.tree.path.is_dirty() && self.tree.path.replaced().as_slice().is_empty(), "undone");
         // It may hold nodes of pages that never became part of the tree.
         self.tree.reader.clear();
         error
@@ -493,16 +490,19 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         self.resolve()?;
         let mut any = false;
         loop {
-            if self.tree.log.dying_room() < DEATHS + MOVED + self.waiting.window.len() {
+            if takes_commit(budget) || self.tree.log.dying_room() < DEATHS + MOVED + self.waiting.window.len() {
                 self.bury()?;
                 any = true;
             }
-            let Some(victim) = self.tree.log.victim(budget)? else { return Ok(any) };
+            let victim = match self.tree.log.victim(budget)? {
+                Some(victim) => victim,
+                None if budget.waits_for_commit() => continue,
+                None => return Ok(any),
+            };
             any = true;
             let asked = Asked { victim: &victim, most: budget.moves() as usize, may_begin: !budget.is_urgent() };
             let outcome = self.fate(&asked);
-            let fate = outcome.as_ref().map_or(Fate::Stays, |&fate| fate);
-            self.tree.log.answer(victim, fate, budget);
+            self.tree.log.answer(victim, outcome.as_ref().map_or(Fate::Stays, |&fate| fate), budget);
             outcome?;
         }
     }

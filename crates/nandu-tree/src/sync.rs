@@ -282,6 +282,8 @@ pub(crate) fn waits_beside<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, key
 pub(crate) struct Tightness {
     /// Pages that the leaves are divided into; 0 if all fit.
     pub(crate) pages: u32,
+    /// Pages that are programmed then, with leaves that are divided for want of room for a list alone.
+    programs: u32,
     /// Whether they may stay as they are on a full chip, where a leaf that has a page of its own takes what it has room for.
     pub(crate) is_sure: bool,
     /// Leaves that are concerned.
@@ -317,7 +319,7 @@ fn tightness<N: Nand, C: Cells>(
         }
     }
     // Leaves that only leave no room for a list are divided where no other is.
-    Ok(Tightness { pages: if pages > 0 { pages } else { tight }, is_sure, leaves })
+    Ok(Tightness { pages: if pages > 0 { pages } else { tight }, programs: pages + tight, is_sure, leaves })
 }
 
 /// Bytes that the leaf of the path takes, and that it takes where so many are kept for a list beside it.
@@ -327,22 +329,22 @@ fn rooms<N: Nand, C: Cells>(tree: &Tree<'_, N, C>, kept: usize) -> (usize, usize
     (most, most.min(room.saturating_sub(kept)))
 }
 
-/// Claims room for what leaves are divided into, of which this says how many pages that are. Returns how many; 0 if all fit. Nothing is in the buffers then.
+/// Claims room for what leaves are divided into, of which this says how many pages that are. Returns how many are programmed; 0 if all fit. Nothing is in the buffers then.
 fn make_room<'m, N: Nand, C: Cells>(
     keeper: &mut Keeper<'m, N, C>,
     want: Claim,
     tightness: Fit<'_, 'm, N, C>,
 ) -> Outcome<u32, N> {
     for _ in 0..CLAIMS_MAX {
-        let Tightness { pages, is_sure, .. } = tightness(keeper)?;
+        let Tightness { pages, programs, is_sure, .. } = tightness(keeper)?;
         if pages == 0 {
             return Ok(0);
         }
-        if pages > BATCH_PAGES_MAX {
+        if programs > BATCH_PAGES_MAX {
             return Err(EngineError::BatchTooLarge { pages });
         }
-        match claim_growth(keeper, Need { want, pages, live: pages, deaths: BATCH_DEATHS }) {
-            Ok(Some(_)) => return Ok(pages),
+        match claim_growth(keeper, Need { want, pages: programs, live: pages, deaths: BATCH_DEATHS }) {
+            Ok(Some(_)) => return Ok(programs),
             Ok(None) => {}
             Err(EngineError::Log(LogError::Full) | EngineError::TooHigh) if is_sure => return Ok(0),
             Err(error) => return Err(keeper.undo(error)),
@@ -388,9 +390,7 @@ fn merge_groups<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, edits: &Edits<
 }
 
 /// Makes these changes durable, which were set, with all that is unsynced: those of leaves that have no room for them there, with all that waits for these. So many pages were found to be room for it.
-fn divide<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, edits: &Edits<'_>, pages: u32) -> Outcome<(), N> {
-    // Each leaf that is not divided may have a page of its own before what leads to it.
-    let mut pages = pages + 2 * edits.len() as u32;
+fn divide<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, edits: &Edits<'_>, mut pages: u32) -> Outcome<(), N> {
     for _ in 0..CLAIMS_MAX {
         keeper.ready()?;
         let need = Need { want: Claim::Replace, pages, live: 0, deaths: BATCH_DEATHS };
@@ -402,6 +402,7 @@ fn divide<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, edits: &Edits<'_>, p
             groups.and_then(|_| apply(tree, &mut change, waiting.changes.merged(&Edits::of(&[])), Growth::Early));
         keeper.count(true, (0, 0));
         match keeper.conclude(change, applied) {
+            // Something else has to be merged than was thought.
             Err(EngineError::BatchTooLarge { .. }) if pages < BATCH_PAGES_MAX => pages *= 2,
             outcome => return outcome,
         }
