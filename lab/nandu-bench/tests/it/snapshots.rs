@@ -97,7 +97,6 @@ fn core_workloads() {
         "postmark/250k/delete reads_per_op 0.069767 <= 0.064",
         "mobile reads_per_op 0.975658 <= 0.953",
         "unpack/write reads_per_op 0.335 <= 0.333",
-        "database/read reads_per_op 5.65625 <= 4.4",
         "small-files reads_per_op 0.04875 <= 0.0427",
     ];
     assert_eq!(missed, known);
