@@ -53,6 +53,10 @@ pub(crate) fn make<N: Nand, C: Cells>(
     {
         return make_one(keeper, &edit);
     }
+    if keeper.waiting().broken.is(|it| it.splits_batches) && edits.len() > 1 {
+        let one = |edit| make(keeper, &Edits::of(&[edit]), want);
+        return edits.iter().map(one).last().unwrap_or(Ok(Made::Existed(false)));
+    }
     match wait(keeper, edits, want)? {
         Way::Waits(made) => Ok(made),
         Way::Passes => pass(keeper, edits, want),

@@ -80,9 +80,6 @@ pub(crate) fn change<N: Nand, C: Cells>(
 ) -> Outcome<Way, N> {
     keeper.check_writable()?;
     let ((memory, size), max) = (keeper.waiting().changes.sizes(edits), list_max(keeper));
-    if keeper.waiting().broken.is(|it| it.splits_batches) && edits.len() > 1 {
-        return edits.iter().map(|edit| change(keeper, &Edits::of(&[edit]), want)).last().unwrap_or(Ok(Way::Behind));
-    }
     let passes = may_pass(keeper, edits);
     let leaves = if keeper.values().done() > 0 { MERGED_BY_VALUE } else { MERGED_BY_PUT };
     let is_too_large = memory > waiting_max(keeper.waiting(), keeper.tree().path.shape()) / 2 || size > max;
@@ -341,7 +338,7 @@ fn make_room<'m, N: Nand, C: Cells>(
             return Ok(0);
         }
         if programs > BATCH_PAGES_MAX {
-            return Err(EngineError::BatchTooLarge { pages });
+            return Err(EngineError::BatchTooLarge { pages: programs });
         }
         match claim_growth(keeper, Need { want, pages: programs, live: pages, deaths: BATCH_DEATHS }) {
             Ok(Some(_)) => return Ok(programs),
