@@ -78,7 +78,8 @@ struct Summary {
     is_beyond: bool,
     /// Whether there are fragments that lie over no page, before the end of the file and behind it.
     has_strays: [bool; 2],
-    target_size: u64,
+    /// Bytes of the target; `None` if its parts do not follow each other.
+    target: Option<u64>,
     target_parts: u64,
     /// The page passed last, whether it is on flash, how many fragments lie over it, and the end of the last of them.
     page: Option<(u32, bool, usize, usize)>,
@@ -190,8 +191,8 @@ impl<N: Nand> Fs<'_, N> {
                 self.verify_end(ino, &inode, &summary, report)?;
             }
             FileKind::Symlink => {
-                let is_whole = summary.target_size == inode.size || is_leaving;
-                report.check(is_whole, "S2", ino, "its target has another size than it says");
+                let is_whole = summary.target == Some(inode.size) || is_leaving;
+                report.check(is_whole, "S2", ino, "its target is not what it says");
             }
             _ => report.check(inode.size == 0, "S2", ino, "it has a size and can have no content"),
         }
@@ -213,7 +214,7 @@ impl<N: Nand> Fs<'_, N> {
             pages: 0,
             is_beyond: false,
             has_strays: [false; 2],
-            target_size: 0,
+            target: Some(0),
             target_parts: 0,
             page: None,
         };
@@ -239,10 +240,10 @@ impl<N: Nand> Fs<'_, N> {
                     true
                 }
                 Some(Meaning::Target { part, .. }) => {
-                    let follows = u64::from(part) == summary.target_parts && !entry.value.is_empty();
-                    summary.target_size += entry.value.len() as u64;
+                    let follows = u64::from(part) == summary.target_parts;
+                    summary.target = summary.target.filter(|_| follows).map(|size| size + entry.value.len() as u64);
                     summary.target_parts += 1;
-                    follows && entry.large.is_none()
+                    !entry.value.is_empty() && entry.large.is_none()
                 }
                 // Keys were looked at before, and attributes are when the rest is known.
                 _ => true,

@@ -134,6 +134,20 @@ fn what_is_removed_in_steps_is_sound_at_every_cut() {
     }
 }
 
+/// With little memory the parts of a target go in several steps, and the first ones first.
+#[test]
+fn a_target_that_goes_in_steps_is_sound_at_every_cut() {
+    let options = Options { pending_size: 300, ..OPTIONS };
+    let ops = vec![Op::Symlink(vec![b"a"], vec![7; 1200]), Op::Sync, Op::Unlink(vec![b"a"]), Op::Sync, Op::Sync];
+    let verifies = |chip: &mut Sim, _: &Promise| {
+        let mut memory = memory(&chip.chip().geometry, &options);
+        let mut fs = Fs::mount(chip, options, &mut memory).unwrap();
+        assert_eq!(violations(&mut fs), Vec::<String>::new());
+    };
+    let summary = Driver::new(formatted_with(SMALL, options)).every(fixed(Nandu(options), ops), verifies);
+    assert!(summary.cases > 20, "{summary:?}");
+}
+
 /// Whether the driver finds something wrong with these operations.
 fn is_caught(ops: &[Op], options: Options) -> bool {
     let driver = Driver::new(formatted_with(SMALL, options));
