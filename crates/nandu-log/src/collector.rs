@@ -164,6 +164,8 @@ struct Emptying {
     /// Pages that stay, some of them since they cannot be read. One that was handed out stays until it is answered for.
     left: u16,
     is_damaged: bool,
+    /// Pages cannot be read of which nobody knows: the count says whether they live.
+    has_lost: bool,
 }
 
 impl Emptying {
@@ -341,7 +343,8 @@ impl Collector {
     pub(crate) fn begin(&mut self, blocks: &Blocks<'_>, (block, cause): (BlockAddr, Cause), is_urgent: bool) {
         debug_assert!(self.emptying.is_none(), "one block is emptied at a time");
         let erases = blocks.erase_count(block);
-        self.emptying = Some(Emptying { block, erases, cause, is_urgent, cursor: 0, left: 0, is_damaged: false });
+        self.emptying =
+            Some(Emptying { block, erases, cause, is_urgent, cursor: 0, left: 0, is_damaged: false, has_lost: false });
     }
 
     /// The next page of the block that is being emptied, by its place there; `None` if it is done with. So many of its pages die with the next
@@ -390,6 +393,15 @@ impl Collector {
         }
     }
 
+    /// Nobody knows whether the page stays that was asked about: it is asked about again, or cannot be read, and the count says it.
+    pub(crate) fn is_unknown(&mut self, again: bool) {
+        let Some(emptying) = &mut self.emptying else { return };
+        debug_assert!(0 < emptying.left && emptying.left <= emptying.cursor, "it was handed out");
+        emptying.left = emptying.left.saturating_sub(1);
+        emptying.cursor -= u16::from(again);
+        emptying.has_lost |= !again;
+    }
+
     /// Another block comes first. What was found out of the pages of this one is found out again.
     pub(crate) fn leave(&mut self) {
         if let Some(emptying) = self.emptying.take() {
@@ -403,7 +415,7 @@ impl Collector {
     #[must_use]
     pub(crate) fn finish(&mut self, blocks: &mut Blocks<'_>, is_exact: bool, dying: impl Fn(BlockAddr) -> u16) -> bool {
         let Some(emptying) = self.emptying.take() else { return true };
-        let Emptying { block, cursor, left, is_damaged, .. } = emptying;
+        let Emptying { block, cursor, left, is_damaged, has_lost, .. } = emptying;
         self.skipped = Some(block);
         if !emptying.is_current(blocks) {
             // It was empty, and a checkpoint listed it. Since then it may have been filled again, with pages that nobody was asked about.
@@ -419,9 +431,9 @@ impl Collector {
         let dying = dying(block);
         if cursor >= blocks.pages_of(block) {
             if is_exact && blocks.live(block) != dying {
-                // A damaged tree leads to pages that it says are dead, or an image brought a count that is too high. Nothing is erased on the word of either.
+                // Pages that live cannot be read. Or a damaged tree leads to pages that it says are dead, or an image brought a count that is too high. Nothing is erased on the word of either.
                 blocks.set(block, Flag::Damaged, true);
-                return false;
+                return has_lost;
             }
             blocks.set_live(block, dying);
         }

@@ -190,8 +190,12 @@ pub enum Fate {
     Values(u32),
     /// It is needed and was left where it is, since there was no room, or since it must not move.
     Stays,
+    /// Nobody knows yet: it is asked for again.
+    Later,
     /// As [`Fate::Stays`], and a part of what it held was copied: then it counted for the budget, and lives on all the same.
     Kept,
     /// It is needed and cannot be read: its block is kept for good.
     Unreadable,
+    /// It cannot be read, so the owner does not know it. It is needed if more pages of its block live than those that the owner knows: then its block is kept for good.
+    Lost,
 }

@@ -50,7 +50,7 @@
 //!         Claimed::Granted(grant) => break grant,
 //!         Claimed::Collect(budget) => { /* pages are moved, as below, with this one */ }
 //!         Claimed::Bury => { /* a commit that says what the one before said, from where it stands now */ }
-//!         Claimed::Recount => { /* log.recount_begin(); log.recount(page) for each that is needed; log.recount_end(true) */ }
+//!         Claimed::Recount => { /* log.recount_begin(); log.found(page, key) for each that is needed; log.found_all(true) */ }
 //!     }
 //! };
 //! let node = log.append(&mut other_page, Kind::Node, &mut grant)?;

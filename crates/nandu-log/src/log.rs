@@ -10,7 +10,6 @@ use crate::collector::{Budget, Collector, Weight, give_up, limit, rest, spend, w
 use crate::dying::{DYING_MAX, Dying};
 use crate::error::LogError;
 use crate::format;
-use crate::gap;
 use crate::grant::{Claimed, Fate, Grant, Kind, PageInfo, Victim};
 use crate::mount::mount;
 use crate::options::LogOptions;
@@ -250,12 +249,6 @@ impl<'m, N: Nand> Log<'m, N> {
     /// [`LogError::Nand`].
     pub fn read_tail(&mut self, place: u16, bytes: &mut [u8]) -> Result<Tagged, LogError<N::Error>> {
         self.volume.read_tail(place, bytes)
-    }
-
-    /// Whether a page that cannot be read was left out behind a cut (N9). Reads the pages beside it, which say so: two, or one more for each other that cannot be read.
-    pub fn is_left_out(&mut self, page: PageAddr) -> Result<bool, LogError<N::Error>> {
-        let (medium, _, shape) = self.volume.reader();
-        gap::is_left_out(medium, shape, page)
     }
 
     /// Room for an operation that appends at most `pages` pages, the last of them a commit, after which at most `live` pages more live than
@@ -625,26 +618,14 @@ impl<'m, N: Nand> Log<'m, N> {
         self.collector.goes_late((block, nth));
     }
 
-    /// Whose the page is that the log asks about, in a block of raw pages. One read for the pages of a group together. Where nobody knows, the owner says which keys name pages
-    /// ([`Log::found_owner`]), and that these are all ([`Log::found_owners`]).
+    /// Whose the page is that the log asks about, in a block of raw pages. One read for the pages of a group together. Where nobody knows, the owner names pages
+    /// ([`Log::found`]) until it has named all ([`Log::found_all`]).
     ///
     /// # Errors
     ///
     /// [`LogError::Nand`].
     pub fn whose(&mut self, victim: &Victim) -> Result<Whose, LogError<N::Error>> {
         self.volume.whose(victim.page())
-    }
-
-    /// A key names a page. What is of another group than the page that the log asks about is not needed.
-    pub fn found_owner(&mut self, page: PageAddr, key: &[u8]) {
-        if self.is_raw(page) {
-            self.volume.found_owner(page, key);
-        }
-    }
-
-    /// Every key was asked.
-    pub fn found_owners(&mut self) {
-        self.volume.found_owners();
     }
 
     fn stream_of_copy(&self, of: (BlockAddr, bool)) -> Option<u8> {
@@ -678,37 +659,39 @@ impl<'m, N: Nand> Log<'m, N> {
             Fate::Kept => spend(budget, 1, programs),
             Fate::Stays => {}
             Fate::Unreadable => self.collector.is_damaged(),
+            Fate::Lost | Fate::Later => self.collector.is_unknown(fate == Fate::Later),
         }
     }
 
-    /// Live counts are made anew: the owner names every page that it needs, each once ([`Log::recount`]), with no claim and no death in
-    /// between, and ends it ([`Log::recount_end`]). Costs nothing.
+    /// Live counts are made anew: the owner names every page that it needs ([`Log::found`]), with no claim and no death in between. Costs nothing.
     pub fn recount_begin(&mut self) {
-        assert!(self.dying.pages().is_empty() && self.uncommitted == 0, "pages are counted behind a commit");
         debug_assert!(!self.is_counting, "pages are counted once at a time");
         self.is_counting = true;
         self.set_all_live(0);
     }
 
-    /// A page is needed.
-    pub fn recount(&mut self, page: PageAddr) {
-        debug_assert!(self.is_counting);
-        let geometry = *self.geometry();
-        if !geometry.contains_page(page) {
-            return;
+    /// A page is needed, and this key names it, if it is a raw one. Each is named once; those are not of which the owner said that they die with the next commit.
+    pub fn found(&mut self, page: PageAddr, key: &[u8]) {
+        if self.is_counting {
+            self.count(page);
         }
-        let block = geometry.block_of(page);
-        // A damaged tree may lead to pages that were never programmed.
-        let most = self.volume.heads().next_in(block).unwrap_or(self.volume.blocks().pages_of(block));
-        let blocks = self.volume.blocks_mut();
-        if blocks.state(block).holds_data() && blocks.live(block) < most {
-            blocks.gain(block);
+        if self.is_raw(page) {
+            self.volume.found_owner(page, key);
         }
     }
 
-    /// Every page was named, or the owner could not go on: then every page may live.
-    pub fn recount_end(&mut self, is_complete: bool) {
-        debug_assert!(self.is_counting);
+    /// Every page was named, or the owner could not go on: then every page may live, if they were counted.
+    pub fn found_all(&mut self, is_complete: bool) {
+        if is_complete {
+            self.volume.found_owners();
+        }
+        if !self.is_counting {
+            return;
+        }
+        // If the power goes before the commit with which they die, the one before it leads there.
+        for nth in 0..self.dying.pages().len() {
+            self.count(self.dying.pages()[nth]);
+        }
         self.is_counting = false;
         self.volume.set_exact(is_complete);
         if is_complete {
@@ -723,6 +706,17 @@ impl<'m, N: Nand> Log<'m, N> {
             self.volume.blocks_mut().set_live(block, live);
         }
         debug_assert!(self.volume.is_exact() == is_complete);
+    }
+
+    /// One page more of its block lives. A damaged tree may lead to pages that were never programmed.
+    fn count(&mut self, page: PageAddr) {
+        let block = self.geometry().block_of(page);
+        let is_there = self.geometry().contains_page(page) && self.volume.blocks().state(block).holds_data();
+        let most = self.volume.heads().next_in(block);
+        let blocks = self.volume.blocks_mut();
+        if is_there && blocks.live(block) < most.unwrap_or(blocks.pages_of(block)) {
+            blocks.gain(block);
+        }
     }
 
     fn set_all_live(&mut self, live: u16) {

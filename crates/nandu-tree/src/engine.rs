@@ -23,7 +23,7 @@ use crate::keep::{keeping, owes, put_alone, put_value, remove_some};
 use crate::keeper::Keeper;
 use crate::list::{Waiting, may_longest_pass, members_left};
 use crate::lookup::{self, copy, entry, lend, nearest};
-use crate::make::{make, make_one};
+use crate::make::{make, make_empty, make_one};
 use crate::options::{Memory, Options};
 use crate::parts::{Parts, shape_of};
 use crate::path::Path;
@@ -91,7 +91,7 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
         debug_assert!(may_longest_pass(waiting, &shape), "what is put at once has a way");
         match self.log().committed() {
             Some(committed) => self.keeper.load(committed)?,
-            None => self.keeper.make()?,
+            None => make_empty(&mut self.keeper)?,
         }
         if self.keeper.working().counts.has_snapshots {
             if !SNAPSHOTS || self.kept.is_empty() {

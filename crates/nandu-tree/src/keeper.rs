@@ -21,7 +21,7 @@ use crate::siblings::MOVED_MAX;
 use crate::tree::{Tree, Visit};
 use crate::unsettled::{COPIES_MAX, RawCopy};
 use crate::values::Values;
-use crate::walk::{is_lost, visit_all};
+use crate::walk::visit_all;
 use crate::window::Leaf;
 use crate::writer::{Asked, Change, DEATHS, Need, Pen};
 
@@ -150,18 +150,6 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
     pub(crate) fn load(&mut self, committed: PageAddr) -> Outcome<(), N> {
         (self.working, self.bare) = load_newest(&mut self.tree, &mut self.waiting, committed)?;
         Ok(())
-    }
-
-    /// Programs the empty tree.
-    pub(crate) fn make(&mut self) -> Outcome<(), N> {
-        let need = Need { want: Claim::Grow, pages: 1, live: 1, deaths: 0 };
-        for _ in 0..CLAIMS_MAX {
-            if let Some(change) = self.claim(need)? {
-                self.tree.path.empty();
-                return self.conclude(change, Ok(()));
-            }
-        }
-        Err(EngineError::Log(LogError::Full))
     }
 
     pub(crate) fn check_writable(&self) -> Outcome<(), N> {
@@ -485,10 +473,10 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         Ok(())
     }
 
-    /// Moves what the log asks about, as far as the budget goes. Returns whether it asked about anything.
+    /// Moves what the log asks about, as far as the budget goes. Returns whether it asked about anything, or counted pages. Unless an operation waits all leaves are read once at most: for counts that a cut left too high, or for the owners of a group of raw pages.
     pub(crate) fn collect(&mut self, budget: &mut Budget) -> Outcome<bool, N> {
         self.resolve()?;
-        let mut any = false;
+        let (mut any, mut has_walked) = (false, false);
         loop {
             if takes_commit(budget) || self.tree.log.dying_room() < DEATHS + MOVED + self.waiting.window.len() {
                 self.bury()?;
@@ -501,9 +489,16 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
             };
             any = true;
             let asked = Asked { victim: &victim, most: budget.moves() as usize, may_begin: !budget.is_urgent() };
-            let outcome = self.fate(&asked);
+            let mut outcome = self.fate(&asked);
+            if matches!(outcome, Ok(Fate::Later)) && (!has_walked || budget.is_urgent()) {
+                has_walked = true;
+                let known = self.find_out().and_then(|()| self.fate(&asked));
+                outcome = known.map(|fate| if fate == Fate::Later { Fate::Unreadable } else { fate });
+            }
             self.tree.log.answer(victim, outcome.as_ref().map_or(Fate::Stays, |&fate| fate), budget);
-            outcome?;
+            if outcome? == Fate::Later {
+                return Ok(any);
+            }
         }
     }
 
@@ -529,9 +524,9 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
             Ok(None) => return Ok(Fate::Dead),
             Err(error) => {
                 let error = self.undo(error);
-                let of = (&self.waiting, &self.values, self.bare);
                 return match corrupt_page(&error) {
-                    Some(lost) if lost == page && is_lost(&mut self.tree, of, (page, is_member))? => Ok(Fate::Dead),
+                    Some(lost) if lost == page && !is_member && self.tree.log.is_exact() => Ok(Fate::Lost),
+                    Some(lost) if lost == page && !is_member => Ok(Fate::Later),
                     Some(_) => Ok(Fate::Unreadable),
                     None => Err(error),
                 };
@@ -593,7 +588,7 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         if is_raw { self.fate_of_raw(asked, &mut key) } else { self.fate_of_value(asked, &mut key) }
     }
 
-    /// What becomes of a page in a block of raw pages. Where a cut left nothing that says whose those are, every leaf is read for the pages of a group.
+    /// What becomes of a page in a block of raw pages. Where a cut left nothing that says whose those are, only the leaves do.
     fn fate_of_raw(&mut self, asked: &Asked<'_>, key: &mut KeyBuf) -> Outcome<Fate, N> {
         let victim = asked.victim;
         if self.values.has_raw(victim.page().0) {
@@ -603,24 +598,13 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         if MLC && self.values.copies().concerns(victim.page().0) {
             return self.fate_of_copied(asked);
         }
-        let mut whose = self.tree.log.whose(victim)?;
-        if whose == Whose::Unknown {
-            match self.visit_live(&mut |log, page, key| log.found_owner(page, key)) {
-                Ok(_) => {
-                    let Keeper { tree, values, .. } = self;
-                    values.copies().iter().for_each(|copy| tree.log.found_owner(PageAddr(copy.page), copy.key()));
-                    tree.log.found_owners();
-                }
-                Err(error) => return self.not_moved(error),
-            }
-            whose = self.tree.log.whose(victim)?;
-        }
-        match whose {
+        match self.tree.log.whose(victim)? {
             Whose::Of(owner) => {
                 key.set(owner.key().unwrap_or_default());
                 self.fate_of_named(asked, key, 0)
             }
-            _ => Ok(Fate::Dead),
+            Whose::Nobodys => Ok(Fate::Dead),
+            Whose::Unknown => Ok(Fate::Later),
         }
     }
 
@@ -774,21 +758,25 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         visit_all(&mut self.tree, (&self.waiting, &self.values, self.bare), visit)
     }
 
-    /// Names every live page to the log. Reads the inner nodes that are not in memory; a commit comes first if pages were moved since the newest one.
+    /// Finds out what only all leaves say: whose the pages are of the group that is emptied, and how many live, where that may be too high since a cut. Nothing is found out if a leaf cannot be read.
+    fn find_out(&mut self) -> Outcome<(), N> {
+        let found = match self.is_miscounted {
+            // Pages may be dying of which the log was not told.
+            true => self.recount(),
+            false => self.find_all(!self.tree.log.is_exact()).map(drop),
+        };
+        found.or_else(|error| corrupt_page(&error).map(drop).ok_or(error))
+    }
+
+    /// Names every live page to the log, and finds out what records name. Reads the inner nodes that are not in memory; a commit comes first if pages were moved since the newest one.
     pub(crate) fn recount(&mut self) -> Outcome<(), N> {
         self.resolve()?;
         if self.is_unburied || self.tree.log.has_dying() {
             self.bury()?;
         }
-        self.tree.path.stats_mut().recounts += 1;
-        self.tree.log.recount_begin();
-        let walked = self.visit_live(&mut |log, page, _| log.recount(page));
-        self.values.copies().iter().for_each(|copy| self.tree.log.recount(PageAddr(copy.page)));
-        self.tree.log.recount_end(walked.is_ok());
-        self.is_miscounted = false;
+        let heads = self.find_all(true)?;
         debug_assert!(!self.tree.log.has_dying() && !self.is_unburied, "nothing died while pages were counted");
         // What is said from here on of whether there are heads.
-        let heads = walked.map_err(|error| self.undo(error))?;
         let counts = self.working.counts;
         (self.working.counts, self.more_pages) =
             (Counts { has_heads: heads.count > 0, value_pages: heads.pages, ..counts }, 0);
@@ -796,5 +784,17 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         self.values.counted_leaves(heads.leaves, heads.kept);
         self.count_pages((0, 0));
         Ok(())
+    }
+
+    /// Names every live page to the log, and has them counted if that is wanted. The log knows all that dies with the next commit.
+    fn find_all(&mut self, counts: bool) -> Outcome<HeadCounts, N> {
+        if counts {
+            self.tree.path.stats_mut().recounts += 1;
+            self.tree.log.recount_begin();
+        }
+        let found = self.visit_live(&mut |log, page, key| log.found(page, key));
+        self.tree.log.found_all(found.is_ok());
+        self.is_miscounted &= !counts;
+        found.map_err(|error| self.undo(error))
     }
 }

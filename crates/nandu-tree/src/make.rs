@@ -2,17 +2,30 @@
 
 use nandu_cells::Cells;
 use nandu_index::Edit;
-use nandu_log::Claim;
+use nandu_log::{Claim, LogError};
 use nandu_media::features::GROUP;
 use nandu_nand::Nand;
 
 use crate::edits::Edits;
-use crate::error::Outcome;
-use crate::keeper::Keeper;
+use crate::error::{EngineError, Outcome};
+use crate::keeper::{CLAIMS_MAX, Keeper};
 use crate::now::{batch_now, delete_now, put_now};
 use crate::options::Durability;
 use crate::standing::Made;
 use crate::sync::{Way, change, flush, pass};
+use crate::writer::Need;
+
+/// Programs the empty tree.
+pub(crate) fn make_empty<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>) -> Outcome<(), N> {
+    let need = Need { want: Claim::Grow, pages: 1, live: 1, deaths: 0 };
+    for _ in 0..CLAIMS_MAX {
+        if let Some(change) = keeper.claim(need)? {
+            keeper.parts().0.path.empty();
+            return keeper.conclude(change, Ok(()));
+        }
+    }
+    Err(EngineError::Log(LogError::Full))
+}
 
 /// Whether changes wait for a sync: where there is memory for them.
 pub(crate) fn may_wait<N: Nand, C: Cells>(keeper: &Keeper<'_, N, C>) -> bool {

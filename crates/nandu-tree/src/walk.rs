@@ -17,7 +17,7 @@ use crate::slots::{PENDING, Seek};
 use crate::tree::{Tree, Visit};
 use crate::values::Values;
 
-/// Visits every page that lives, each once: a commit without a path that dies with the next one, members of the window that hold nothing else, what changes name that wait and the value under way, and the tree with what its records name. Returns how many heads of values there are.
+/// Visits every page that lives, each once: a commit without a path that dies with the next one, members of the window that hold nothing else, copies that wait, what changes name that wait and the value under way, and the tree with what its records name. Returns how many heads of values there are.
 pub(crate) fn visit_all<N: Nand, C: Cells>(
     tree: &mut Tree<'_, N, C>,
     (waiting, values, bare): (&Waiting<'_>, &Values<'_>, Option<PageAddr>),
@@ -27,26 +27,12 @@ pub(crate) fn visit_all<N: Nand, C: Cells>(
     for page in bare.iter().copied().chain(waiting.window.lonely(usize::MAX)) {
         visit(&mut tree.log, page, &[]);
     }
+    values.copies().iter().for_each(|copy| visit(&mut tree.log, PageAddr(copy.page), copy.key()));
     let waits = visit_waiting(tree, &waiting.changes, visit);
     visit_open(tree, values, visit)?;
     let youngest = values.snapshots().held().next_back().map(|it| it.slot);
     let heads = live_pages(tree, (&waiting.changes, youngest), visit)?;
     Ok(HeadCounts { count: heads.count + waits, pages: heads.pages + waits, ..heads })
-}
-
-/// Whether nothing leads to a page that cannot be read and is no member: nobody programmed it, or no way leads there. If that cannot be found out one may.
-pub(crate) fn is_lost<N: Nand, C: Cells>(
-    tree: &mut Tree<'_, N, C>,
-    of: (&Waiting<'_>, &Values<'_>, Option<PageAddr>),
-    (page, is_member): (PageAddr, bool),
-) -> Outcome<bool, N> {
-    debug_assert!(!tree.path.is_dirty(), "what leads there is on flash");
-    if tree.log.is_left_out(page)? {
-        return Ok(true);
-    }
-    let mut is_reached = false;
-    let walked = visit_all(tree, of, &mut |_, live, _| is_reached |= live == page);
-    Ok(!is_member && !is_reached && walked.is_ok())
 }
 
 /// Visits every page of the tree that lives, each once. Reads the inner nodes that are not in memory; and where there may be heads of large values the leaves. Returns how many heads there are, and how many leaves, where the youngest snapshot has this slot.

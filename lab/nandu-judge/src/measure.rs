@@ -126,6 +126,7 @@ const MEASURES: &[(&str, Measure)] = &[
     ("mount", |judge| judge.of_lives(Tally::mounts)),
     ("call-programs", |judge| judge.of_lives(Tally::programs)),
     ("call-erases", |judge| judge.of_lives(Tally::erases)),
+    ("call-reads", |judge| judge.of_lives(Tally::reads)),
     ("refused", |judge| judge.of_lives(Tally::refused)),
     ("room-records", |judge| room::records(judge.form)),
     ("room-files", |judge| room::files(judge.form)),

@@ -26,7 +26,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use nandu_log::{LogError, LogOptions};
+use nandu_log::{Fate, LogError, LogOptions};
 use nandu_nand::{BlockAddr, Cause, Geometry, Nand, NandError, NandErrorKind, PageAddr};
 use nandu_sim::{Chip, Fault, Observer, Operation, OperationKind, Sim, SimError, Tear, Trigger};
 
@@ -393,10 +393,16 @@ fn a_block_whose_bits_begin_to_flip_is_emptied_and_one_that_failed_is_retired() 
 /// F7: what is lost is lost, and said to be. The rest of the volume goes on, and the block is not erased.
 #[test]
 fn a_page_that_is_lost_costs_its_block_and_nothing_else() {
+    // The owner knows that the page is needed, or the count says so.
+    [Fate::Unreadable, Fate::Lost].into_iter().for_each(a_page_is_lost);
+}
+
+fn a_page_is_lost(unreadable: Fate) {
     let chip = TINY.with_blocks(18);
     let (mut sim, mut values) = start(chip, PLAIN);
     let mut bytes = memory(sim.geometry(), &PLAIN);
     let mut toy = Toy::mount(&mut sim, PLAIN, &mut bytes).unwrap();
+    toy.unreadable = unreadable;
     // A block less is there to be used from then on.
     let entries = toy.log.capacity_pages() - chip.geometry.pages_per_block;
     for id in 0..entries {
@@ -419,6 +425,7 @@ fn a_page_that_is_lost_costs_its_block_and_nothing_else() {
     change(&mut toy, 0..2_000, &mut values);
     assert_eq!(toy.log.stats().damaged_blocks, 1, "{:?}", toy.log.stats());
     assert_eq!(erases(&toy), before, "a block with a page that may be needed was erased");
+    assert_eq!(toy.recounts, 1, "behind the cut, and not for {unreadable:?}");
     for (&id, &value) in &values {
         assert_eq!(toy.get(id).unwrap(), Some(value));
     }

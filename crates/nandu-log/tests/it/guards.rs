@@ -240,7 +240,7 @@ fn the_newest_commit_outlives_a_recount_that_does_not_name_it() {
         newest = commit(&mut log).unwrap();
     }
     log.recount_begin();
-    log.recount_end(true);
+    log.found_all(true);
     assert_eq!(log.live_bound(SMALL.geometry.block_of(newest)), 1);
     for _ in 0..20 {
         log.checkpoint().unwrap();
@@ -269,7 +269,7 @@ fn an_append_that_did_not_reach_the_chip_is_no_page_before_a_commit() {
     let mut page = vec![0; log.page_size()];
     assert!(log.append(&mut page, Kind::Node, &mut grant).is_err());
     log.recount_begin();
-    log.recount_end(true);
+    log.found_all(true);
     assert_eq!(log.live_pages(), 0);
 }
 

@@ -89,7 +89,7 @@ fn write_it(log: &mut Log<'_, &mut Sim>, (page, has_raw): (&mut [u8], bool), cha
             let want = [Claim::Grow, Claim::Replace, Claim::Free][chance.below(3)];
             while let Ok(Some(victim)) = log.victim(&mut budget) {
                 if log.is_raw(victim.page()) && log.whose(&victim).is_ok() {
-                    log.found_owner(PageAddr(chance.below(page_count) as u32), b"somebody");
+                    log.found(PageAddr(chance.below(page_count) as u32), b"somebody");
                     let copy = log.copy(page, Kind::Raw(b"somebody", CellMode::Slc), &victim);
                     while let Ok(Some(_)) = log.rescue(page) {}
                     let is_settled = copy.as_ref().is_ok_and(|&copy| log.is_settled(copy));
@@ -142,9 +142,9 @@ fn write_it(log: &mut Log<'_, &mut Sim>, (page, has_raw): (&mut [u8], bool), cha
                     }
                     log.recount_begin();
                     for _ in 0..chance.below(60) {
-                        log.recount(PageAddr(chance.below(page_count) as u32));
+                        log.found(PageAddr(chance.below(page_count) as u32), &[]);
                     }
-                    log.recount_end(chance.below(8) > 0);
+                    log.found_all(chance.below(8) > 0);
                 }
                 Err(LogError::Full) => break,
                 Err(_) => return,

@@ -38,6 +38,8 @@ pub(crate) struct Toy<'m, N: Nand> {
     pub(crate) tail: u32,
     /// Pages that the toy named for a recount.
     pub(crate) recounts: u32,
+    /// What it says of a page that cannot be read.
+    pub(crate) unreadable: Fate,
 }
 
 /// A copy of a raw page that no commit may name yet.
@@ -88,6 +90,7 @@ impl<'m, N: Nand> Toy<'m, N> {
             searches: 0,
             tail: 0,
             recounts: 0,
+            unreadable: Fate::Unreadable,
         }
     }
 
@@ -282,11 +285,12 @@ impl<'m, N: Nand> Toy<'m, N> {
         }
         self.recounts += 1;
         self.log.recount_begin();
-        let copies: Vec<_> = self.unsettled.iter().map(|copy| copy.page).collect();
-        for page in self.map.iter().flatten().chain(&self.lone_root).chain(&copies) {
-            self.log.recount(*page);
+        for (id, page) in (0_u32..).zip(&self.map) {
+            page.iter().for_each(|page| self.log.found(*page, &id.to_le_bytes()));
         }
-        self.log.recount_end(true);
+        self.lone_root.iter().for_each(|page| self.log.found(*page, &[]));
+        self.unsettled.iter().for_each(|copy| self.log.found(copy.page, &copy.id.to_le_bytes()));
+        self.log.found_all(true);
         self.check_bounds();
         Ok(())
     }
@@ -305,7 +309,7 @@ impl<'m, N: Nand> Toy<'m, N> {
         let Some(id) = self.map.iter().position(|&entry| entry == Some(page)) else { return Ok(Fate::Dead) };
         let value = match self.get(id as u32) {
             Ok(value) => value.unwrap(),
-            Err(LogError::Corrupt { .. }) => return Ok(Fate::Unreadable),
+            Err(LogError::Corrupt { .. }) => return Ok(self.unreadable),
             Err(error) => return Err(error),
         };
         let map = self.map.clone();
@@ -324,10 +328,10 @@ impl<'m, N: Nand> Toy<'m, N> {
             self.searches += 1;
             for (id, page) in (0_u32..).zip(&self.map) {
                 if let Some(page) = page {
-                    self.log.found_owner(*page, &id.to_le_bytes());
+                    self.log.found(*page, &id.to_le_bytes());
                 }
             }
-            self.log.found_owners();
+            self.log.found_all(true);
             whose = self.log.whose(victim)?;
         }
         let Whose::Of(owner) = whose else {
@@ -341,7 +345,7 @@ impl<'m, N: Nand> Toy<'m, N> {
         }
         match self.get(id) {
             Ok(_) => {}
-            Err(LogError::Corrupt { .. }) => return Ok(Fate::Unreadable),
+            Err(LogError::Corrupt { .. }) => return Ok(self.unreadable),
             Err(error) => return Err(error),
         }
         if self.unsettled.iter().any(|copy| copy.source == page) {

@@ -104,8 +104,16 @@ fn power_on(chip: &mut Sim) {
 
 #[cfg(test)]
 mod tests {
-    use super::records;
+    use super::tally::Whose;
+    use super::{files, records};
     use crate::measure::Form;
+
+    /// In this life a call read all leaves once for each page that could not be read, behind a cut: 9,056 reads.
+    #[test]
+    fn behind_a_cut_a_call_reads_all_leaves_once() {
+        let reads = files::live(Whose::Files, Form::Short, 32).unwrap().reads();
+        assert!(reads["files"] <= 512.0, "{reads:?}");
+    }
 
     /// In these lives chains of cuts on a full chip, or moves that gained nothing, ended a store once.
     #[test]

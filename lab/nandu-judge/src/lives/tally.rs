@@ -30,13 +30,41 @@ impl Whose {
     }
 }
 
-/// What the worst call of a kind took for each page that it wrote, and where.
+/// What the worst calls of a kind took for each page that they wrote.
 #[derive(Clone, Debug, Default)]
 struct Worst {
-    programs: u64,
+    programs: Most,
     erases: u64,
-    /// The life and step of the most programs.
+    reads: Most,
+}
+
+/// The most of something, and the life and step in which that was.
+#[derive(Clone, Debug, Default)]
+struct Most {
+    count: u64,
     place: String,
+}
+
+impl Most {
+    fn see(&mut self, count: u64, place: &dyn Fn() -> String) {
+        if count > self.count {
+            *self = Most { count, place: place() };
+        }
+    }
+
+    fn in_words(&self, unit: &str) -> String {
+        match self.count {
+            0 => format!("0 {unit}"),
+            count => format!("{count} {unit} ({})", self.place),
+        }
+    }
+
+    /// Of two that are as many the place that comes first stays.
+    fn add(&mut self, other: Most) {
+        if (other.count, &self.place) > (self.count, &other.place) {
+            *self = other;
+        }
+    }
 }
 
 /// What some lives found.
@@ -46,7 +74,7 @@ pub(crate) struct Tally {
     calls: u64,
     cuts: u64,
     worst: BTreeMap<(Whose, &'static str), Worst>,
-    mounts: BTreeMap<Whose, (u64, String)>,
+    mounts: BTreeMap<Whose, Most>,
     /// What was refused that must not be, and where first; every kind that was tried is there.
     refused: BTreeMap<&'static str, (u64, String)>,
 }
@@ -66,18 +94,13 @@ impl Tally {
         self.calls += 1;
         let worst = self.worst.entry(of).or_default();
         let pages = pages.max(1);
-        let (programs, erases) = (done.programs.div_ceil(pages), done.erases.div_ceil(pages));
-        if programs > worst.programs {
-            (worst.programs, worst.place) = (programs, place());
-        }
-        worst.erases = worst.erases.max(erases);
+        worst.programs.see(done.programs.div_ceil(pages), place);
+        worst.erases = worst.erases.max(done.erases.div_ceil(pages));
+        worst.reads.see(done.reads.div_ceil(pages), place);
     }
 
     pub(super) fn mount(&mut self, whose: Whose, reads: u64, place: &dyn Fn() -> String) {
-        let most = self.mounts.entry(whose).or_default();
-        if reads > most.0 {
-            *most = (reads, place());
-        }
+        self.mounts.entry(whose).or_default().see(reads, place);
     }
 
     /// Something was tried that must not be refused.
@@ -91,22 +114,18 @@ impl Tally {
         }
     }
 
-    /// Takes in what other lives found, in whatever order: of two that are as bad the place that comes first stays.
+    /// Takes in what other lives found, in whatever order.
     pub(super) fn add(&mut self, other: Tally) {
         (self.lives, self.calls, self.cuts) =
             (self.lives + other.lives, self.calls + other.calls, self.cuts + other.cuts);
         for (of, theirs) in other.worst {
             let ours = self.worst.entry(of).or_default();
+            ours.programs.add(theirs.programs);
             ours.erases = ours.erases.max(theirs.erases);
-            if (theirs.programs, &ours.place) > (ours.programs, &theirs.place) {
-                (ours.programs, ours.place) = (theirs.programs, theirs.place);
-            }
+            ours.reads.add(theirs.reads);
         }
         for (whose, theirs) in other.mounts {
-            let ours = self.mounts.entry(whose).or_default();
-            if (theirs.0, &ours.1) > (ours.0, &theirs.1) {
-                *ours = theirs;
-            }
+            self.mounts.entry(whose).or_default().add(theirs);
         }
         for (what, (count, place)) in other.refused {
             let ours = self.refused.entry(what).or_default();
@@ -118,15 +137,19 @@ impl Tally {
     }
 
     pub(crate) fn mounts(&self) -> Values {
-        self.mounts.iter().map(|(whose, (reads, _))| (whose.name().to_owned(), *reads as f64)).collect()
+        self.mounts.iter().map(|(whose, reads)| (whose.name().to_owned(), reads.count as f64)).collect()
     }
 
     pub(crate) fn programs(&self) -> Values {
-        self.worst_calls(|worst| worst.programs)
+        self.worst_calls(|worst| worst.programs.count)
     }
 
     pub(crate) fn erases(&self) -> Values {
         self.worst_calls(|worst| worst.erases)
+    }
+
+    pub(crate) fn reads(&self) -> Values {
+        self.worst_calls(|worst| worst.reads.count)
     }
 
     fn worst_calls(&self, of: impl Fn(&Worst) -> u64) -> Values {
@@ -150,13 +173,12 @@ impl Tally {
     /// How much was lived, and where the worst of each kind was found.
     pub(crate) fn in_words(&self) -> String {
         let mut text = format!("{} lives, {} calls, {} cuts", self.lives, self.calls, self.cuts);
-        for ((whose, call), Worst { programs, erases, place }) in &self.worst {
-            if *programs > 0 {
-                text += &format!("\n  {}: {call}: {programs} programs ({place}), {erases} erases", whose.name());
-            }
+        for ((whose, call), Worst { programs, erases, reads }) in &self.worst {
+            let (of_programs, of_reads) = (programs.in_words("programs"), reads.in_words("reads"));
+            text += &format!("\n  {}: {call}: {of_programs}, {erases} erases, {of_reads}", whose.name());
         }
-        for (whose, (reads, place)) in &self.mounts {
-            text += &format!("\n  {}: mount: {reads} reads ({place})", whose.name());
+        for (whose, reads) in &self.mounts {
+            text += &format!("\n  {}: mount: {}", whose.name(), reads.in_words("reads"));
         }
         for (what, (count, place)) in self.refused.iter().filter(|(_, (count, _))| *count > 0) {
             text += &format!("\n  {what}: refused {count} times, first in {place}");
