@@ -28,6 +28,9 @@ pub(crate) const TAG_OWNER_SIZE: usize = size_of::<Tag>();
 const KEPT: u32 = 32;
 const KEPT_SHARE: u32 = 8;
 
+/// Part of a page, as a divisor, by which the root may yet grow for a part of a page to wait in memory: some children more.
+const ROOT_SPARE: usize = 16;
+
 /// Reads of a mount for the tail and the members of the window, and for each file concerned two that lead to its inode: those for a whole tail of one file.
 #[cfg(feature = "tags")]
 const TAIL_READS_MAX: usize = TAIL_MAX as usize + 2;
@@ -143,6 +146,12 @@ impl<'m, N: Nand> Records<'m, N> {
     /// Whether so many pages can be put beside what is kept, or the chip is at its end.
     pub(crate) fn has_room(&mut self, pages: u32) -> Outcome<bool, N> {
         Ok(self.log().capacity_pages() == 0 || self.engine.has_room(pages, self.kept())?)
+    }
+
+    /// Whether the tree can hardly grow any more.
+    pub(crate) fn is_grown_up(&mut self) -> bool {
+        let size = self.log().geometry().page_size;
+        self.engine.is_grown_up(size as usize / ROOT_SPARE)
     }
 
     /// Pages that can be put beside what is kept, at least.

@@ -19,7 +19,7 @@ impl<N: Nand> Fs<'_, N> {
     /// Whether there is so much room that a part of a page may wait in memory.
     pub(crate) fn has_spare_room(&mut self) -> Result<bool, FsError<N::Error>> {
         let pages = SPARE_BLOCKS * self.tree.log().geometry().pages_per_block;
-        Ok(self.tree.has_room(pages)?)
+        Ok(self.tree.has_room(pages)? && !self.tree.is_grown_up())
     }
 
     /// Whether changes of records may take what is kept for them, of which this part, a divisor, has to be left.

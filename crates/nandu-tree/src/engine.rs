@@ -15,9 +15,11 @@ use crate::changes::Changes;
 use crate::check::{check_beside, check_edits, check_key, check_value};
 use crate::cursor::Cursor;
 use crate::debt::{CALL, LAST_PAGE, Most, PUT, REFUSALS_MAX, REMOVALS_MAX, REMOVING_MAX};
+use crate::descend::load_root;
 use crate::division::SINGLE_MAX;
 use crate::edits::Edits;
 use crate::error::{EngineError, Outcome};
+use crate::growth::is_grown_up;
 use crate::idle::{end_idle, leave};
 use crate::keep::{keeping, owes, put_alone, put_value, remove_some};
 use crate::keeper::Keeper;
@@ -227,6 +229,12 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
             Err(EngineError::Log(LogError::Full)) => Ok(false),
             outcome => outcome.map(|()| true),
         }
+    }
+
+    /// Whether the tree could not grow if its root took so many bytes more: a page holds only so long a path. Reads the root where it is not in memory; one that cannot be read has no room.
+    pub fn is_grown_up(&mut self, more: usize) -> bool {
+        let tree = self.keeper.parts().0;
+        load_root(tree).is_err() || is_grown_up(&tree.path, more)
     }
 
     /// Pages of values that may be put yet beside so many others, at least. Costs nothing on flash.

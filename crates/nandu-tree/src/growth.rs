@@ -16,13 +16,13 @@ use crate::writer::{Change, Need};
 pub(crate) fn claim_growth<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, need: Need) -> Outcome<Option<Change>, N> {
     let grows = need.want == Claim::Grow && need.live > 0;
     debug_assert!(need.live <= need.pages, "no more lives than is programmed");
-    if grows && is_grown_up(&keeper.tree().path) { Err(EngineError::TooHigh) } else { keeper.claim(need) }
+    if grows && is_grown_up(&keeper.tree().path, 0) { Err(EngineError::TooHigh) } else { keeper.claim(need) }
 }
 
-/// Whether the tree is as high as can be, and its root takes its share of the page.
-fn is_grown_up<C: Cells>(path: &Path<'_, C>) -> bool {
+/// Whether the tree is as high as can be, and its root would take its share of the page with so many bytes more. The root is present.
+pub(crate) fn is_grown_up<C: Cells>(path: &Path<'_, C>, more: usize) -> bool {
     let (top, limits) = (path.top(), path.shape().limits());
     debug_assert!(top == 0 || path.holds_root(), "the root is present");
     usize::from(top) + 1 == limits.height_max()
-        && limits.must_split(top, top + 1, path.child_count(top), path.inner(top).len())
+        && limits.must_split(top, top + 1, path.child_count(top), path.inner(top).len() + more)
 }

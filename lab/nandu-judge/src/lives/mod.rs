@@ -115,6 +115,13 @@ mod tests {
         assert!(reads["files"] <= 512.0, "{reads:?}");
     }
 
+    /// In this life, on pages of 512 bytes, the tree becomes as high as a page permits, with pages left. Unlinks were refused where part of a page waited in memory, which had no room in the tree.
+    #[test]
+    fn nothing_that_frees_is_refused_where_the_tree_is_as_high_as_can_be() {
+        let refused = files::live(Whose::Files, Form::Full, 32).unwrap().refused();
+        assert!(refused["unlinks"] == 0.0 && refused.values().all(|&count| count == 0.0), "{refused:?}");
+    }
+
     /// In these lives chains of cuts on a full chip, or moves that gained nothing, ended a store once.
     #[test]
     fn a_store_outlives_chains_of_cuts_on_a_full_chip() {
