@@ -626,7 +626,7 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
     }
 
     /// Does some of what would be due later: at most so many programs, two where a page of a large value is moved, and a commit where pages were moved. Returns whether anything was programmed
-    /// or erased; if not, nothing will be until something changes.
+    /// or erased; if not, nothing will be until something changes, unless a cut left owners of raw pages unknown: a call reads all leaves for one group of them.
     ///
     /// # Errors
     ///
