@@ -47,7 +47,7 @@ what this machine lacks.
   swarm [--cases N] [--seed S]
                      power cuts, a million of each kind if no number is given: of stores with every tear, a tenth as many pairs and a
                      hundredth as many triples; random chains over stores; in lives of file systems of each kind
-  promises [--only ID].. [--full] [--json]
+  promises [--only ID].. [--full] [--lives FROM..TO] [--json]
                      measures what promises.toml promises and prints limit, number and verdict; fails if a promise is not measured, or if
                      one is missed that is kept today; with --full what takes long too
   guest [--short]    boots a guest with Linux's simulator of NAND flash and proves there what nandu does with an MTD device;

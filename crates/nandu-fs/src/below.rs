@@ -31,9 +31,21 @@ const KEPT_SHARE: u32 = 8;
 /// Part of a page, as a divisor, by which the root may yet grow for a part of a page to wait in memory: some children more.
 const ROOT_SPARE: usize = 16;
 
-/// Reads of a mount for the tail and the members of the window, and for each file concerned two that lead to its inode: those for a whole tail of one file.
+/// Reads of a mount for the tail, the members of the window, and [`RECORDS_READ`] and the inode of each file concerned, which take [`RECORD_READS`] each where the tree has three levels: those for a whole tail of one file.
 #[cfg(feature = "tags")]
-const TAIL_READS_MAX: usize = TAIL_MAX as usize + 2;
+const TAIL_READS_MAX: usize = TAIL_MAX as usize + RECORD_READS * (RECORDS_READ + 1);
+
+/// Pages of the block table that there is room for beside these.
+#[cfg(feature = "tags")]
+const TABLE_PAGES: usize = 3;
+
+/// Records that a mount reads in any case: the superblock, and those that its commit brings to their leaf.
+#[cfg(feature = "tags")]
+const RECORDS_READ: usize = 2;
+
+/// Reads that lead to a record, at least.
+#[cfg(feature = "tags")]
+const RECORD_READS: usize = 2;
 
 /// The records of the volume, by their keys: what calls of the engine are where a snapshot may be read, or room may be kept. All others are the engine's own.
 pub(crate) struct Records<'m, N: Nand> {
@@ -215,7 +227,10 @@ impl<'m, N: Nand> Records<'m, N> {
         let files = if place == 0 { 1 } else { files + u8::from(newest != ino) };
         // It looks for a page behind the last one, too.
         let tail = (place as usize + 2).min(TAIL_MAX.into());
-        let has_place = tail + members + 2 * usize::from(files) <= TAIL_READS_MAX;
+        // The root is read in any case.
+        let record = usize::from(self.engine.height()).saturating_sub(1).max(RECORD_READS);
+        let table = self.engine.log().table_pages().saturating_sub(TABLE_PAGES);
+        let has_place = tail + members + table + record * (RECORDS_READ + usize::from(files)) <= TAIL_READS_MAX;
         if !has_place || !self.has_room(1)? || !self.engine.put_tagged(key, (page, tag), beside)? {
             return Ok(false);
         }

@@ -4,8 +4,8 @@
 //! program makes it durable. The tagged pages behind a commit are its **tail**.
 //!
 //! A tail begins where the header of its commit says that the stream of raw pages stands, and goes no further than 9 pages and the end of that block. Where a checkpoint came between, that one says where it begins, and
-//! behind which commit. A page of the tail is one whose tag fits its volume, its address, its content, its commit and its place behind the first one. Others between them, such as copies of pages that were moved, are passed over; a page that was left
-//! out, or is erased, ends the tail.
+//! behind which commit. A page of the tail is one whose tag fits its volume, its address, its content, its commit and its place behind the first one. Between them one other may stand, such as a copy of a page that was moved; a second one in a row, a page that was left
+//! out, or one that is erased, ends the tail.
 //!
 //! ```text
 //! anchor, tail    first page that may have a tag (4, all ones: none), 0 (4), sequence of the commit (8)
@@ -30,6 +30,9 @@ pub type Tag = [u8; TAG_OWNER_SIZE];
 
 /// Pages of a tail at most, each of which is a read of a mount.
 pub const TAIL_MAX: u16 = 9;
+
+/// Places in a row without a tag that a tail goes on behind, so that a mount reads few pages for nothing.
+const OTHERS_MAX: u8 = 1;
 
 /// What a mount finds in a place of the tail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,10 +73,13 @@ struct TailState {
     is_open: bool,
     /// What a mount found: pages, lost pages, and those that were lost if another page is found behind them.
     mounted: (u8, u8, u8),
+    /// Places in a row in which a mount found a page that is none of it.
+    others: u8,
 }
 
 impl TailState {
-    const NONE: TailState = TailState { first: None, commit: 0, newest: None, is_open: false, mounted: (0, 0, 0) };
+    const NONE: TailState =
+        TailState { first: None, commit: 0, newest: None, is_open: false, mounted: (0, 0, 0), others: 0 };
 }
 
 impl Tail {
@@ -100,17 +106,19 @@ impl Tail {
         tail
     }
 
-    /// A mount found this in a place. Where nothing is in the first one, there is no tail.
-    pub(crate) fn found_at(&mut self, place: u16, found: Tagged) {
-        let Some(state) = self.state.first_mut() else { return };
+    /// A mount found this in a place. Where nothing is in the first one, there is no tail. Returns whether that ends it: nothing behind it has a tag.
+    pub(crate) fn found_at(&mut self, place: u16, found: Tagged) -> bool {
+        let Some(state) = self.state.first_mut() else { return true };
         debug_assert!(place < TAIL_MAX && !state.is_open, "only a mount looks for the tail");
         let (pages, lost, doubtful) = state.mounted;
+        state.others = if found == Tagged::Other { state.others + 1 } else { 0 };
         match found {
             Tagged::End if place == 0 => *state = TailState::NONE,
             Tagged::Lost => state.mounted = (pages, lost, doubtful + 1),
             Tagged::Of(..) => state.mounted = (pages + 1, lost + doubtful, 0),
             Tagged::End | Tagged::Other => {}
         }
+        found == Tagged::End || state.others > OTHERS_MAX
     }
 
     pub(crate) fn mounted(&self) -> TailStats {
@@ -169,10 +177,14 @@ impl Tail {
 
     /// The place that a page would have that is programmed next.
     pub(crate) fn open_place(&self, shape: &Shape, (volume, page): (u32, PageAddr)) -> Option<TagPlace> {
-        let TailState { first, is_open, .. } = self.state();
+        let TailState { first, is_open, newest, .. } = self.state();
         let first = first.filter(|_| is_open)?;
         let is_here = shape.block_of(first) == shape.block_of(page) && first <= page;
         let place = is_here.then(|| shape.nth_of(page) - shape.nth_of(first))?;
+        let others = newest.map_or(place, |newest| shape.nth_of(page) - shape.nth_of(newest) - 1);
+        if others > OTHERS_MAX.into() {
+            return None;
+        }
         let (found, said) = self.place(shape, (volume, place))?;
         debug_assert!(found == page, "each place has one page");
         Some(said)
@@ -183,7 +195,7 @@ impl Tail {
 mod tests {
     use nandu_nand::PageAddr;
 
-    use super::{TAIL_MAX, Tail};
+    use super::{TAIL_MAX, Tagged, Tail};
     use crate::options::LogOptions;
     use crate::shape::Shape;
 
@@ -207,10 +219,20 @@ mod tests {
         assert_eq!(places, [380, 381, 382, 383]);
         assert_eq!(tail.place(&shape, (1, 4)), None);
         assert_eq!(behind(7, Some(PageAddr(64 * 5))).place(&shape, (1, TAIL_MAX)), None);
-        assert_eq!(tail.open_place(&shape, (1, PageAddr(382))).unwrap().place, 2);
+        assert_eq!(tail.open_place(&shape, (1, PageAddr(381))).unwrap().place, 1);
         for page in [379, 384, 64 * 5] {
             assert_eq!(tail.open_place(&shape, (1, PageAddr(page))), None);
         }
+    }
+
+    #[test]
+    fn a_mount_ends_behind_two_others_in_a_row() {
+        let page = Tagged::Of(PageAddr(70), [0; 12]);
+        let mut tail = Tail::stored(PageAddr(70), 7);
+        let found = [page, Tagged::Other, Tagged::Lost, Tagged::Other, page, Tagged::Other, Tagged::Other];
+        let ends = found.iter().zip(0..).map(|(&found, place)| tail.found_at(place, found));
+        assert!(ends.eq([false, false, false, false, false, false, true]));
+        assert_eq!((tail.mounted().pages, tail.mounted().lost), (2, 1));
     }
 
     #[test]
@@ -220,6 +242,7 @@ mod tests {
         tail.grow(PageAddr(70), (true, true));
         tail.grow(PageAddr(71), (false, true));
         assert!(tail.is_newest(PageAddr(70)) && tail.open_place(&shape, (1, PageAddr(72))).is_some());
+        assert_eq!(tail.open_place(&shape, (1, PageAddr(73))), None, "two others in a row");
         tail.grow(PageAddr(72), (false, false));
         assert_eq!(tail.open_place(&shape, (1, PageAddr(73))), None);
         assert_eq!(tail.to_stored().unwrap().first, 70);

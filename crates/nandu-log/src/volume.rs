@@ -647,8 +647,8 @@ impl<'m, N: Nand> Volume<'m, N> {
             return Ok(Tagged::End);
         }
         let found = medium.read_tagged(page, bytes, &said)?;
-        standing.tail.found_at(place, found);
-        Ok(found)
+        let is_end = standing.tail.found_at(place, found);
+        Ok(if is_end { Tagged::End } else { found })
     }
 
     /// The owners in memory are those of the group in which a stream goes on.

@@ -4,6 +4,7 @@
 //! it, and counts as dead once it is durable, not earlier: else the log might erase a page that the tree before the cut leads to.
 
 use nandu_cells::Cells;
+use nandu_media::features::GROUP;
 use nandu_media::tree::Malformed;
 use nandu_nand::{Nand, PageAddr};
 
@@ -76,6 +77,7 @@ pub(crate) fn commit<N: Nand, C: Cells>(
     let PageAddr(page) = commit.page();
     note_programmed(tree, page);
     list.committed(waiting, &commit, Leaf::Lives);
+    limit_window(tree, waiting);
     debug_assert!(
         tree.log.committed() == Some(PageAddr(page)) && tree.path.state().root == page,
         "the commit is the root"
@@ -103,6 +105,14 @@ pub(crate) fn commit_bare<N: Nand, C: Cells>(
     let commit = change.commit(&mut tree.log, out)?;
     let is_member = list.committed(waiting, &commit, Leaf::Dead);
     Ok(((!is_member).then_some(commit.page()), is_all))
+}
+
+/// As many members of the window stay as a mount may read beside the log's table and, where there are files, a record of theirs.
+pub(crate) fn limit_window<N: Nand, C: Cells>(tree: &Tree<'_, N, C>, waiting: &mut Waiting<'_>) {
+    if GROUP {
+        let others = tree.log.table_pages() + usize::from(tree.path.shape().has_raw());
+        waiting.window.limit(others, tree.path.state().height);
+    }
 }
 
 /// Tells the log what dies with the commit that comes next: what was replaced, unless it is a member of the window. Returns whether that is all: else live counts are too high.

@@ -13,6 +13,7 @@ use crate::at::At;
 use crate::blobs::put_blob;
 use crate::changes::Changes;
 use crate::check::{check_beside, check_edits, check_key, check_value};
+use crate::commit::limit_window;
 use crate::cursor::Cursor;
 use crate::debt::{CALL, LAST_PAGE, Most, PUT, REFUSALS_MAX, REMOVALS_MAX, REMOVING_MAX};
 use crate::descend::load_root;
@@ -88,8 +89,7 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
         let shape = shape_of::<N, C>(tree.log.geometry(), tree.log.header_size(), tree.path.shape().cells(), options)?;
         tree.path.reshape(&shape);
         tree.reader.reshape(&shape);
-        // Who mounts files reads a record of theirs, too.
-        waiting.window.limit(tree.log.table_pages() + usize::from(shape.has_raw()));
+        limit_window(tree, waiting);
         debug_assert!(may_longest_pass(waiting, &shape), "what is put at once has a way");
         match self.log().committed() {
             Some(committed) => self.keeper.load(committed)?,

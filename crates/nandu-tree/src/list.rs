@@ -183,7 +183,7 @@ pub(crate) fn choose<'b>(
         (used, leaving) = (used + waits, leaving + 1);
     }
     let named = members - leaving;
-    if named > window.most() || used > max || sections_size(named, used) > room {
+    if window.is_full() && leaving == 0 || used > max || sections_size(named, used) > room {
         return None;
     }
     if named == 0 && carries_nothing(&choice, changes) && !changes.has_others() {

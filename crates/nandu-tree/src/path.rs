@@ -1,9 +1,7 @@
 //! The path that is worked on: a leaf and its ancestors, up to the root, as they are programmed into one page.
 //!
-//! The inner nodes stand at the end of the page buffer, the root last, just as they are on flash; so the root is never read, and the next
-//! operation begins where the last one ended. A leaf that is changed stands at the front. One that does not fit before its ancestors stands
-//! in the side buffer, *staged*, and gets a page of its own when the path is programmed, unless it fits by then.
-//!
+//! The inner nodes stand at the end of the page buffer, the root last, just as they are on flash; so the root is never read, and the next operation begins where the last one ended.
+//! A leaf that is changed stands at the front. One that does not fit before its ancestors stands in the side buffer, *staged*, and gets a page of its own when the path is programmed, unless it fits by then.
 //! Nothing here reads or programs. What an operation replaces is noted, and told to the log right before the commit.
 
 use core::ops::Range;
@@ -84,8 +82,8 @@ impl<'m, C: Cells> Path<'m, C> {
 
     /// Goes on with this tree. What stands in the buffers is forgotten.
     pub(crate) fn begin(&mut self, state: TreeState) {
-        (self.state, self.slots, self.draft) = (state, [Slot::ABSENT; HEIGHT_MAX], Draft::NONE);
-        self.ascent = Ascent::NONE;
+        (self.state, self.slots) = (state, [Slot::ABSENT; HEIGHT_MAX]);
+        (self.draft, self.ascent) = (Draft::NONE, Ascent::NONE);
         self.replaced.clear();
     }
 
@@ -95,9 +93,8 @@ impl<'m, C: Cells> Path<'m, C> {
         let (front, nothing) = (self.front(), LeafRun::new(Stretch::NONE, Stretch::NONE, None));
         let size = self.shape.cells().leaf_encode(&nothing, 0..0, &mut self.page[front..]).unwrap_or(0);
         debug_assert!(size > 0, "an empty leaf has a front");
-        self.slots = [Slot::ABSENT; HEIGHT_MAX];
+        (self.slots, self.draft) = ([Slot::ABSENT; HEIGHT_MAX], Draft { is_dirty: true, ..Draft::NONE });
         self.slots[0] = Slot { offset: front, size, is_present: true, ..Slot::ABSENT };
-        self.draft = Draft { is_dirty: true, ..Draft::NONE };
     }
 
     pub(crate) fn is_dirty(&self) -> bool {
@@ -750,6 +747,11 @@ impl<'m, C: Cells> Path<'m, C> {
         debug_assert!(self.draft.is_dirty, "a page that is to be programmed");
         flag_sections(self.page, self.shape.header_size());
         &mut self.page[self.gap.clone()]
+    }
+
+    /// Room for a page where no leaf is staged.
+    pub(crate) fn beside(&mut self) -> &mut [u8] {
+        self.side
     }
 
     /// The page that was composed last; before there is a tree, room for one.

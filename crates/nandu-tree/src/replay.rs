@@ -32,7 +32,9 @@ pub(crate) fn load_newest<N: Nand, C: Cells>(
     };
     let body = tree.reader.body(&mut tree.log, committed.0).map_err(foreign)?;
     let (height, records, named) = (body.height(), body.records(), body.named_root());
-    let is_member = replay(tree, waiting, committed)?;
+    // An inner root in the same page is read now, and leaves room beside it for what the page lists.
+    let is_here = GROUP && named.is_none() && height > 1;
+    let mut is_member = if is_here { false } else { replay(tree, waiting, committed)? };
     let root = named.unwrap_or(committed.0);
     let body = tree.reader.body(&mut tree.log, root)?;
     let is_root = body.root_present() && body.height() == height;
@@ -46,6 +48,9 @@ pub(crate) fn load_newest<N: Nand, C: Cells>(
     debug_assert!(height > 0 && root < tree.path.shape().page_count(), "what was read was checked");
     tree.path.begin(state);
     load_root(tree)?;
+    if is_here {
+        is_member = replay(tree, waiting, committed)?;
+    }
     Ok((state, named.map(|_| committed).filter(|_| !is_member)))
 }
 
@@ -73,9 +78,9 @@ fn replay<N: Nand, C: Cells>(
         pages.iter_mut().zip(numbers).for_each(|(page, number)| *page = u32::from_le_bytes(*number));
     }
     debug_assert!(waiting.window.is_empty(), "a volume is opened once");
-    // What it lists itself is made last, and waits where paths are put together, so that the page is not read again.
+    // What it lists itself is made last, and waits beside the root, so that the page is not read again.
     let own_size = own.as_ref().map_or(0, Range::len);
-    tree.path.composed()[..own_size].copy_from_slice(tree.reader.lent(own.unwrap_or_default()));
+    tree.path.beside()[..own_size].copy_from_slice(tree.reader.lent(own.unwrap_or_default()));
     for &page in &pages[..count] {
         if waiting.window.contains(page) || page == committed.0 {
             return Err(corrupt(committed.0, Malformed::PageNumber));
@@ -88,7 +93,7 @@ fn replay<N: Nand, C: Cells>(
     }
     if has_changes {
         let shape = *tree.path.shape();
-        replay_list(&shape, waiting, (committed.0, &tree.path.composed()[..own_size]))?;
+        replay_list(&shape, waiting, (committed.0, &tree.path.beside()[..own_size]))?;
     }
     debug_assert!(waiting.window.len() <= WINDOW_MAX + 1, "no more members than there can be");
     Ok(has_changes)

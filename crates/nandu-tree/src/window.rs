@@ -13,6 +13,12 @@ use crate::order::Left;
 /// Members at most: those that the newest commit names, and that itself.
 const MEMBERS: usize = if GROUP { WINDOW_MAX + 1 } else { 0 };
 
+/// Members that a commit may name in any case: one that leaves, and one that takes over what waits.
+const MEMBERS_LEAST: usize = 2;
+
+/// Levels of a tree in which a record takes no more reads than the window leaves room for.
+const LEVELS_MAX: u8 = 3;
+
 /// What is known of a member's page besides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Leaf {
@@ -38,7 +44,7 @@ pub(crate) struct Window {
     members: [Member; MEMBERS],
     count: usize,
     next_slot: u8,
-    /// Members that a commit may name.
+    /// Members that are kept: beyond that one more leaves with each commit than comes.
     most: u8,
 }
 
@@ -50,14 +56,14 @@ impl Window {
         most: WINDOW_MAX as u8,
     };
 
-    /// A mount reads so many pages besides, those of the log's table among them: with them the members are [`WINDOW_MAX`] pages at most, so that it reads no more where the table is large. There are two in any case: one that
-    /// leaves, and one that takes over what waits.
-    pub(crate) fn limit(&mut self, others: usize) {
-        debug_assert!(self.is_empty(), "before anything is replayed");
-        self.most = WINDOW_MAX.saturating_sub(others).max(2) as u8;
+    /// A mount reads so many pages besides, those of the log's table among them, and where files are, a record in a tree of this height. With them the members are [`WINDOW_MAX`] pages at most where it has [`LEVELS_MAX`] levels, and where it is higher so many fewer;
+    /// so it reads no more where table or tree are large. There are [`MEMBERS_LEAST`] in any case. Where there are more by now, they leave one by one.
+    pub(crate) fn limit(&mut self, others: usize, height: u8) {
+        let others = others + usize::from(height.saturating_sub(LEVELS_MAX));
+        self.most = WINDOW_MAX.saturating_sub(others).max(MEMBERS_LEAST) as u8;
     }
 
-    /// Members that a commit may name.
+    /// Members that are kept.
     pub(crate) fn most(&self) -> usize {
         usize::from(self.most)
     }
@@ -79,7 +85,7 @@ impl Window {
         self.len() == 0
     }
 
-    /// Whether a commit has no place for all members: one has to leave with it.
+    /// Whether there are more members than are kept: one has to leave with the next commit.
     pub(crate) fn is_full(&self) -> bool {
         self.len() > self.most()
     }
@@ -179,7 +185,16 @@ mod tests {
     fn where_the_table_is_large_fewer_commits_are_needed() {
         let mut window = Window::EMPTY;
         for (table_pages, most) in [(0, 12), (3, 9), (9, 3), (20, 2)] {
-            window.limit(table_pages);
+            window.limit(table_pages, 2);
+            assert_eq!(window.most(), most);
+        }
+    }
+
+    #[test]
+    fn where_the_tree_is_high_fewer_commits_are_kept() {
+        let mut window = Window::EMPTY;
+        for (height, most) in [(1, 9), (3, 9), (5, 7), (20, 2), (2, 9)] {
+            window.limit(3, height);
             assert_eq!(window.most(), most);
         }
     }

@@ -2,6 +2,7 @@
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use nandu_bench::BenchError;
 
@@ -141,6 +142,7 @@ const MEASURES: &[(&str, Measure)] = &[
 pub struct Judge {
     form: Form,
     given: Given,
+    seeds: Range<u64>,
     lives: OnceCell<Tally>,
     idle: OnceCell<idle::Idle>,
 }
@@ -148,7 +150,13 @@ pub struct Judge {
 impl Judge {
     /// A judge who measures so much, with numbers from elsewhere.
     pub fn new(form: Form, given: Given) -> Judge {
-        Judge { form, given, lives: OnceCell::new(), idle: OnceCell::new() }
+        Judge { form, given, seeds: lives::seeds_of(form), lives: OnceCell::new(), idle: OnceCell::new() }
+    }
+
+    /// The same with the random lives of these seeds: a part of them, or others.
+    #[must_use]
+    pub fn with_lives(self, seeds: Range<u64>) -> Judge {
+        Judge { seeds, ..self }
     }
 
     /// Whether there is a measurement for a promise; those of scope `code` are given.
@@ -192,7 +200,7 @@ impl Judge {
 
     fn of_lives(&self, what: impl Fn(&Tally) -> Values) -> Result<Values, Wrong> {
         if self.lives.get().is_none() {
-            let tally = lives::live_all(self.form)?;
+            let tally = lives::live_all(self.form, self.seeds.clone())?;
             eprintln!("{}", tally.in_words());
             let _ = self.lives.set(tally);
         }

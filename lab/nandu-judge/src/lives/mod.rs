@@ -8,10 +8,12 @@ mod kept;
 mod records;
 mod tally;
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
+use indicatif::{ProgressBar, ProgressStyle};
 use nandu_sim::{Chip, Sim};
 use nandu_suite::{Chance, sized};
 
@@ -32,9 +34,14 @@ enum Kind {
 const KINDS: [Kind; 4] =
     [Kind::Records, Kind::Files(Whose::Files), Kind::Files(Whose::Tagged), Kind::Files(Whose::Dense)];
 
-/// Lives of every kind, on all cores. The same form gives the same numbers on any machine.
-pub(crate) fn live_all(form: Form) -> Result<Tally, Wrong> {
-    let seeds = form.pick(LIVES.0, LIVES.1);
+/// The seeds that a form lives.
+pub(crate) fn seeds_of(form: Form) -> Range<u64> {
+    0..form.pick(LIVES.0, LIVES.1)
+}
+
+/// Lives of every kind, on all cores. The same seeds give the same numbers on any machine.
+pub(crate) fn live_all(form: Form, seeds: Range<u64>) -> Result<Tally, Wrong> {
+    let bar = bar(seeds.clone().count() * KINDS.len());
     let (begun, has_failed) = (AtomicU64::new(0), AtomicBool::new(false));
     let done = Mutex::new((Tally::default(), None::<String>));
     let threads = thread::available_parallelism().map_or(1, usize::from);
@@ -42,14 +49,13 @@ pub(crate) fn live_all(form: Form) -> Result<Tally, Wrong> {
         while !has_failed.load(Ordering::Relaxed) {
             let number = begun.fetch_add(1, Ordering::Relaxed);
             // Lives of all kinds at the same time, so that those that take long do not come last.
-            let (seed, kind) = (number / KINDS.len() as u64, KINDS[(number % KINDS.len() as u64) as usize]);
-            if seed >= seeds {
-                break;
-            }
+            let (nth, kind) = (number / KINDS.len() as u64, KINDS[(number % KINDS.len() as u64) as usize]);
+            let Some(seed) = seeds.clone().nth(nth as usize) else { break };
             let life = match kind {
                 Kind::Records => records::live(form, seed),
                 Kind::Files(whose) => files::live(whose, form, seed),
             };
+            bar.inc(1);
             let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
             match life {
                 Ok(tally) => done.0.add(tally),
@@ -61,8 +67,15 @@ pub(crate) fn live_all(form: Form) -> Result<Tally, Wrong> {
         }
     };
     thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(work))));
+    bar.finish_and_clear();
     let (tally, wrong) = done.into_inner().unwrap_or_else(PoisonError::into_inner);
     wrong.map_or(Ok(tally), |what| Err(Wrong::Life(what)))
+}
+
+/// How many lives are lived, for who waits at a terminal.
+fn bar(lives: usize) -> ProgressBar {
+    let style = ProgressStyle::with_template("lives {bar:40} {pos}/{len}, {elapsed} of {duration}");
+    ProgressBar::new(lives as u64).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }
 
 /// A chip by chance: sizes from the least to the largest, small ones as often as large ones.
