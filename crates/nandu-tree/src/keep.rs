@@ -163,9 +163,9 @@ pub(crate) fn remove_some<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, memo
         None => remove(keeper, released.slot, memory)?,
     };
     if !is_left {
-        // That there are none is in the same commit as that the last one goes.
-        keeper.change_numbers(|numbers| numbers.remove(released.number));
+        // Not before: making room for the change may commit, and no commit says that there are none while the record stands.
         make(keeper, &Edits::of(&[Edit { key: &snapshot_key(released.slot), value: None }]), Claim::Free)?;
+        keeper.change_numbers(|numbers| numbers.remove(released.number));
     }
     Ok(true)
 }

@@ -257,3 +257,42 @@ fn pairs_of_cuts_in_recovery_leave_what_snapshots_keep() {
         println!("{summary:?}");
     }
 }
+
+/// Making room for the change that removes the last record of a snapshot may commit. A commit that says that there are no snapshots leads to no record that says that there is one.
+#[test]
+fn a_cut_while_the_last_snapshot_goes_leaves_no_record_of_it() {
+    let options = Options { has_snapshots: true, ..waiting(512, 600) };
+    let lived = |waits: u32, size: usize, cut: u64| -> Sim {
+        let mut sim = Sim::new(chip(16));
+        let _ = with_engine(&mut sim, ByteCells, (options, true), |engine| {
+            let value = |draw: u8| vec![draw; size];
+            let key = |number: u32| format!("key {number:03}").into_bytes();
+            (0..60).try_for_each(|number| engine.put(&key(number), &value(1)).map(drop))?;
+            let number = engine.snapshot()?;
+            engine.put(&key(7), &value(2))?;
+            engine.sync()?;
+            let begun = engine.log().nand().operation_count();
+            engine.nand_mut().cut_somehow_at(begun + cut);
+            (0..waits).try_for_each(|at| engine.put(&key(at * 5 % 60), &value(3)).map(drop))?;
+            engine.release(number)?;
+            (0..20).try_for_each(|at| engine.put(&key(at * 7 % 60), &value(4)).map(drop))?;
+            engine.sync()?;
+            Ok(())
+        });
+        sim
+    };
+    for (waits, size) in (0..4).flat_map(|waits| (1..10).map(move |size| (waits, size))) {
+        for cut in 0.. {
+            let mut sim = lived(waits, size, cut);
+            if !sim.is_off() {
+                break;
+            }
+            sim.clear_cuts();
+            sim.power_off();
+            sim.power_on();
+            let found = with_engine(&mut sim, ByteCells, (options, false), |engine| Ok(values_of(engine, None)?));
+            let is_sound = found.is_ok_and(|found| found.keys().all(|key| key.starts_with(b"key")));
+            assert!(is_sound, "{waits} of {size} wait, cut at {cut}");
+        }
+    }
+}
