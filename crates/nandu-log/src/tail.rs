@@ -111,7 +111,7 @@ impl Tail {
         let Some(state) = self.state.first_mut() else { return true };
         debug_assert!(place < TAIL_MAX && !state.is_open, "only a mount looks for the tail");
         let (pages, lost, doubtful) = state.mounted;
-        state.others = if found == Tagged::Other { state.others + 1 } else { 0 };
+        state.others = if found == Tagged::Other { state.others.saturating_add(1) } else { 0 };
         match found {
             Tagged::End if place == 0 => *state = TailState::NONE,
             Tagged::Lost => state.mounted = (pages, lost, doubtful + 1),
