@@ -9,6 +9,7 @@ mod capi;
 mod ci;
 mod codegen;
 mod examples;
+mod explore;
 mod firmware;
 mod guest;
 mod manifest;
@@ -47,6 +48,9 @@ what this machine lacks.
   swarm [--cases N] [--seed S]
                      power cuts, a million of each kind if no number is given: of stores with every tear, a tenth as many pairs and a
                      hundredth as many triples; random chains over stores; in lives of file systems of each kind
+  explore [--system NAME].. [--depth N] [--shard K/N] [--no-faults] [--json]
+                     all sequences of so many calls, cuts and failures, two if no number is given, over stores and files on small chips;
+                     a share of them, whose reports --merge FILE.. joins; --replay NAME MOVES makes one
   promises [--only ID].. [--full] [--lives FROM..TO] [--json]
                      measures what promises.toml promises and prints limit, number and verdict; fails if a promise is not measured, or if
                      one is missed that is kept today; with --full what takes long too
@@ -82,6 +86,7 @@ fn main() -> ExitCode {
         ["msrv"] => package::oldest_compiler(&root),
         ["reader", arguments @ ..] => reader::run(&root, arguments),
         ["swarm", arguments @ ..] => swarm::run(&root, arguments).map(Outcome::from),
+        ["explore", arguments @ ..] => explore::run(&root, arguments).map(Outcome::from),
         ["firmware", arguments @ ..] => firmware::run(&root, arguments),
         ["guest", arguments @ ..] => guest::run(&root, arguments),
         ["promises", arguments @ ..] => promises::run(&root, promises::Judge::Release, arguments).map(Outcome::from),

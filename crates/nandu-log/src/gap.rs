@@ -4,6 +4,7 @@
 //!   commit   torn     commit                    the second commit names the first as the one before
 //!   commit   torn     survivor  survivor        the newest commit was copied to another block, and survivors follow in this one
 //!   lost     erased   survivor                  that commit itself, of which the copy counts
+//!   commit   torn     lost      erased survivor   both, one after the other
 //!   commit   erased   lost      survivor        a survivor that counted: not left out
 //! ```
 
@@ -21,26 +22,27 @@ pub(crate) fn is_left_out<N: Nand>(
     page: PageAddr,
 ) -> Result<bool, LogError<N::Error>> {
     let (block, nth) = (shape.block_of(page), shape.nth_of(page));
-    // The nearest page that is valid, how far it is, and whether the page beside this one is erased. Before the first page of a block the place wraps.
+    // The nearest page that is valid, how far it is, and whether one between is erased, and the one beside it. Before the first page of a block the place wraps.
     let mut nearest = |step| {
-        let (mut place, mut distance, mut is_beside_erased) = (nth, 0_u16, false);
+        let (mut place, mut distance, mut is_erased) = (nth, 0_u16, (false, false));
         loop {
             (place, distance) = (place.wrapping_add_signed(step), distance + 1);
             if place >= shape.pages {
                 return Ok(None);
             }
             match medium.probe(shape.page(block, place))? {
-                Probe::Valid(found) => return Ok(Some((found, distance, is_beside_erased))),
-                Probe::Erased => is_beside_erased |= distance == 1,
-                Probe::Garbage => {}
+                Probe::Valid(found) => return Ok(Some((found, distance, is_erased))),
+                Probe::Erased => is_erased = (true, true),
+                Probe::Garbage => is_erased.1 = false,
             }
         }
     };
     let before = nearest(-1)?.filter(|(before, ..)| before.kind == PageKind::Commit);
-    let Some((behind, distance, is_beside_erased)) = nearest(1)? else { return Ok(false) };
+    let Some((behind, distance, (_, is_beside_erased))) = nearest(1)? else { return Ok(false) };
     Ok(match before {
-        _ if behind.stream != 0 && distance > 1 => distance == 2 && is_beside_erased,
-        _ if behind.stream != 0 => before.is_some_and(|(_, distance, _)| distance == 1),
+        Some((_, _, (false, _))) if behind.stream != 0 && is_beside_erased => true,
+        _ if behind.stream != 0 && is_beside_erased => distance == 2,
+        _ if behind.stream != 0 => distance == 1 && before.is_some_and(|(_, distance, _)| distance == 1),
         Some((before, ..)) => behind.committed == Some(before.page),
         None => false,
     })

@@ -371,6 +371,11 @@ impl Sim {
         self.decay = decay;
     }
 
+    /// How fast unstable bits get worse.
+    pub fn decay(&self) -> &Decay {
+        &self.decay
+    }
+
     /// Sets who watches the operations, and returns who did. An observed chip is slower: it leaves the fast path.
     pub fn set_observer(&mut self, observer: Option<Box<dyn Observer + Send>>) -> Option<Box<dyn Observer + Send>> {
         let before = std::mem::replace(&mut self.observer.0, observer);

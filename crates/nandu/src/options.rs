@@ -44,6 +44,9 @@ pub struct Options {
     /// was used with it and not left by [`Store::merge`](crate::Store::merge): as many bytes as were given then are enough,
     /// with fewer the volume may be refused with [`Error::PendingSize`](crate::Error::PendingSize).
     pub pending_size: usize,
+    /// Test switches: rules of the tree, and of the log, that are left out.
+    #[cfg(feature = "_broken")]
+    pub broken: (nandu_tree::Broken, nandu_log::Broken),
 }
 
 impl Options {
@@ -58,6 +61,8 @@ impl Options {
         cache_size: 8192,
         durability: Durability::Immediate,
         pending_size: 0,
+        #[cfg(feature = "_broken")]
+        broken: (nandu_tree::Broken::NOTHING, nandu_log::Broken::NOTHING),
     };
 
     /// These options with as large a cache as fits `memory_size` bytes in all; `None` if the store needs more than that
@@ -83,6 +88,10 @@ impl Options {
         engine.durability = self.durability;
         engine.has_values = BLOBS;
         engine.has_snapshots = cfg!(feature = "snapshots");
+        #[cfg(feature = "_broken")]
+        {
+            (engine.broken, engine.log.broken) = self.broken;
+        }
         engine
     }
 

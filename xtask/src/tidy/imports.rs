@@ -59,6 +59,10 @@ pub(crate) const LAYERS: &[Layer] = &[
         "nandu-bench",
         &["nandu-index", "nandu-files", "nandu-sim", "nandu", "nandu-inpage", "nandu-dffs", "nandu-baselines"],
     ),
+    host(
+        "nandu-explore",
+        &["nandu", "nandu-dffs", "nandu-files", "nandu-media", "nandu-nand", "nandu-sim", "nandu-suite"],
+    ),
     host("nandu-judge", &["nandu", "nandu-files", "nandu-sim", "nandu-bench", "nandu-suite"]),
     // The command works on the chip itself, below any engine, so it may import the contract as well; and it shows what a
     // page says of itself, damaged ones included, which no engine would hand out.

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use nandu::nand::PageAddr;
+use nandu::nand::{Ecc, Geometry, PageAddr};
 use nandu::{Durability, Edit, Error, Options, Store};
 use nandu_media::checksum::page_checksum;
 use nandu_sim::power_cut::{Driver, Run};
 use nandu_sim::{Chip, Sim};
 
 use super::cuts::chains;
+use super::rig::SMALL;
 use super::values::{Records, check_sound, formatted, memory, model, pattern, read_all, records};
 
 const OPTIONS: Options = Options { cache_size: 512, ..Options::DEFAULT };
@@ -346,6 +347,34 @@ fn a_chip_full_to_the_brim_of_values_can_be_emptied() {
 type Change<'a> = &'a mut dyn FnMut(&mut Store<'_, Sim>);
 
 /// What one call programs at most where there is room, collecting among it: a small record over a large value, and the delete of a large value.
+/// Whether there is room for a value is asked when it begins and for each of its pages: the answers have to agree, or one that takes the place of another is refused for ever.
+#[test]
+fn a_full_chip_takes_values_in_the_place_of_others() {
+    for blocks in 16..28 {
+        let geometry =
+            Geometry { page_size: 512, program_unit: 512, pages_per_block: 64, ..SMALL.with_blocks(blocks).geometry };
+        let chip = formatted(Chip {
+            geometry: Geometry { ecc: Ecc { codeword_size: 512, ..geometry.ecc }, ..geometry },
+            ..SMALL
+        });
+        let mut memory = memory(&chip);
+        let mut store = Store::open(chip, OPTIONS, &mut memory).unwrap();
+        let mut count = 0_u32;
+        let refused = loop {
+            match store.put(&count.to_be_bytes(), &pattern(150, count)) {
+                Ok(_) => count += 1,
+                Err(error) => break error,
+            }
+        };
+        assert_eq!((refused, store.value_len(&[0; 4]).unwrap()), (Error::Full, Some(150)));
+        for number in 0..count {
+            let put = store.put(&number.to_be_bytes(), &pattern(150, !number));
+            assert_eq!(put, Ok(true), "{blocks} blocks, {number} of {count}");
+        }
+        check_sound(&mut store);
+    }
+}
+
 #[test]
 fn changes_over_large_values_cost_a_few_programs() {
     let chip = formatted(Chip::W25N01GV.with_blocks(64));

@@ -1,0 +1,23 @@
+//! Every sequence of two moves of every system.
+
+use nandu_explore::{Bounds, merge, systems, table};
+
+#[test]
+fn no_sequence_of_two_moves_violates_anything() {
+    let bounds = Bounds { depth: 2, shard: (0, 1), has_faults: true };
+    let reports: Vec<_> = systems().iter().map(|system| system.explore(bounds)).collect();
+    assert!(reports.iter().all(|report| report.violations.is_empty()), "{}", table(&reports));
+    for report in &reports {
+        assert!(report.states > 500 && report.cuts_in_recovery > 100 && report.faults > 20, "{}", table(&reports));
+    }
+}
+
+#[test]
+fn shares_are_the_whole() {
+    let of = |shard| systems()[0].explore(Bounds { depth: 2, shard, has_faults: false });
+    let whole = of((0, 1));
+    let shares = merge((0..3).map(|nth| of((nth, 3))));
+    let [shares] = &shares[..] else { panic!("{shares:?}") };
+    assert_eq!((shares.shards, shares.cuts > whole.cuts), (3, true), "the first moves are made in each share");
+    assert!(shares.states >= whole.states && shares.states < whole.states + whole.states / 4);
+}
