@@ -78,7 +78,7 @@ fn options(given: &Given<CStoreOptions>) -> Answer<(Options, bool)> {
     if given.reserved != [0; 3] {
         return Err(Code::ARGUMENT);
     }
-    let options = Options {
+    let mut options = Options {
         volume: unless_0(given.volume),
         salt: given.salt,
         stream_count: unless_0(given.stream_count),
@@ -87,8 +87,9 @@ fn options(given: &Given<CStoreOptions>) -> Answer<(Options, bool)> {
         reads_max: reads_max(given.reads_max),
         cache_size: size_or(given.cache_size, default.cache_size)?,
         durability: if flag(given.durability)? { Durability::OnSync } else { Durability::Immediate },
-        pending_size: size_or(given.pending_size, 0)?,
+        ..default
     };
+    options.pending_size = size_or(given.pending_size, 0)?;
     Ok((options, flag(given.aligned)?))
 }
 
