@@ -45,9 +45,9 @@ what this machine lacks.
   reader [--full] [--seed S]
                      holds the reader for boot loaders, in C, against the commands, on images that power cuts left, feeds it
                      damaged images and measures its code; with --full many more of both
-  swarm [--cases N] [--seed S]
+  swarm [--cases N] [--seed S] [--shard K/N]
                      power cuts, a million of each kind if no number is given: of stores with every tear, a tenth as many pairs and a
-                     hundredth as many triples; random chains over stores; in lives of file systems of each kind
+                     hundredth as many triples; random chains over stores; in lives of file systems of each kind; or a share of them
   explore [--system NAME].. [--depth N] [--shard K/N] [--no-faults] [--json]
                      all sequences of so many calls, cuts and failures, two if no number is given, over stores and files on small chips;
                      a share of them, whose reports --merge FILE.. joins; --replay NAME MOVES makes one
