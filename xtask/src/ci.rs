@@ -14,7 +14,9 @@ use std::time::Instant;
 use crate::codegen::Action;
 use crate::outcome::Outcome;
 use crate::readme::TEST_COMMAND;
-use crate::{capi, codegen, examples, firmware, guest, package, promises, reader, readme, target_directory, tidy};
+use crate::{
+    capi, codegen, examples, firmware, guest, package, promises, protocol, reader, readme, target_directory, tidy,
+};
 
 /// Runs all steps; the first that fails is the last. The last line counts the tests; those before it name the steps that could not
 /// run, since such a machine has shown less than one that has all tools.
@@ -36,6 +38,7 @@ pub(crate) fn run_beside(root: &Path) -> Result<(), String> {
     steps.run("firmware run", || firmware::run(root, &["--run", "--short"]))?;
     // From here on programs are needed that the first lane has built for its tests.
     steps.run("promises", || promises::run(root, promises::Judge::AsForTests, &[]))?;
+    steps.run("protocol", || protocol::run(root))?;
     steps.run("reader", || reader::run(root, &[]))?;
     steps.run("guest", || guest::run(root, &["--short"]))
 }

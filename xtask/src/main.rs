@@ -16,6 +16,7 @@ mod manifest;
 mod outcome;
 mod package;
 mod promises;
+mod protocol;
 mod reader;
 mod readme;
 mod swarm;
@@ -51,6 +52,7 @@ what this machine lacks.
   explore [--system NAME].. [--depth N] [--shard K/N] [--no-faults] [--json]
                      all sequences of so many calls, cuts and failures, two if no number is given, over stores and files on small chips;
                      a share of them, whose reports --merge FILE.. joins; --replay NAME MOVES makes one
+  protocol           checks the protocol of log and tree, on one page in Promela, with Spin, and that each rule left out is found
   promises [--only ID].. [--full] [--lives FROM..TO] [--json]
                      measures what promises.toml promises and prints limit, number and verdict; fails if a promise is not measured, or if
                      one is missed that is kept today; with --full what takes long too
@@ -87,6 +89,7 @@ fn main() -> ExitCode {
         ["reader", arguments @ ..] => reader::run(&root, arguments),
         ["swarm", arguments @ ..] => swarm::run(&root, arguments).map(Outcome::from),
         ["explore", arguments @ ..] => explore::run(&root, arguments).map(Outcome::from),
+        ["protocol"] => protocol::run(&root),
         ["firmware", arguments @ ..] => firmware::run(&root, arguments),
         ["guest", arguments @ ..] => guest::run(&root, arguments),
         ["promises", arguments @ ..] => promises::run(&root, promises::Judge::Release, arguments).map(Outcome::from),

@@ -45,7 +45,7 @@ const PROFILES: [Profile; 5] = [
         name: "store-min",
         calls: "open, put, get, delete",
         figures: &[
-            figure("code", 73_650, 54 * KIB, 54 * KIB, Some(160_130)),
+            figure("code", 73_700, 54 * KIB, 54 * KIB, Some(160_130)),
             figure("ram", 21_570, 20 * KIB, 20 * KIB, Some(51 * KIB)),
             figure("stack_open", 3_510, 4 * KIB, 4 * KIB, Some(41 * KIB)),
             figure("stack_call", 1_730, 3 * KIB, 3 * KIB, Some(6 * KIB)),
@@ -69,7 +69,7 @@ const PROFILES: [Profile; 5] = [
         name: "store",
         calls: "batches, ranges, snapshots, group commit, large values too",
         figures: &[
-            figure("code", 123_250, 70 * KIB, 70 * KIB, Some(166_750)),
+            figure("code", 123_300, 70 * KIB, 70 * KIB, Some(166_750)),
             figure("ram", 26_080, 24 * KIB, 24 * KIB, None),
             figure("stack_open", 3_960, 4 * KIB, 4 * KIB, None),
             figure("stack_call", 2_980, 3 * KIB, 3 * KIB, None),
@@ -81,7 +81,7 @@ const PROFILES: [Profile; 5] = [
         name: "files",
         calls: "mount, create, read, write, rename, unlink",
         figures: &[
-            figure("code", 140_700, 105 * KIB, 90 * KIB, Some(200_858)),
+            figure("code", 140_750, 105 * KIB, 90 * KIB, Some(200_858)),
             figure("ram", 27_170, 28 * KIB, 26 * KIB, Some(62 * KIB)),
             figure("stack_open", 3_900, 4 * KIB, 4 * KIB, Some(41 * KIB)),
             figure("stack_call", 3_940, 3 * KIB, 3 * KIB, Some(24 * KIB)),
