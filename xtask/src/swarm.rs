@@ -68,7 +68,7 @@ fn parse(arguments: &[&str]) -> Result<Arguments, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Arguments, CASES, parse};
+    use super::{CASES, parse};
 
     #[test]
     fn arguments_are_values_with_names() {
