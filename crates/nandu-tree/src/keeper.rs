@@ -206,7 +206,7 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
             self.bury()?;
             return Ok(None);
         }
-        self.weigh(self.values.done() as u32);
+        self.weigh(self.values.with_next());
         let raws = u32::from(raw.is_some());
         let claimed = match self.tree.log.claim_with(want, (pages - raws, raw), live - raws) {
             // How much moves take is not known yet: that is counted before anything is refused.

@@ -27,9 +27,9 @@ pub(crate) fn begin_value<N: Nand, C: Cells>(
         return Err(EngineError::NotCompiled { feature: &"blobs" });
     }
     let division = shape.division(key, length).ok_or(EngineError::ValueSize(length))?;
-    // What the leaf of its head may be divided into is no page of values. Whoever asks later has fewer of both, so that what is granted here is not refused there.
-    let (pages, others) = (division.pages() as u32, DEATHS as u32 + members_left(keeper.waiting()));
-    if want == Claim::Grow && !keeper.has_room(pages, others)? {
+    // And what the leaf of its head may be divided into.
+    let pages = (division.pages() + DEATHS) as u32;
+    if want == Claim::Grow && !keeper.has_room(pages, members_left(keeper.waiting()))? {
         return Err(EngineError::Log(LogError::Full));
     }
     let log = &keeper.tree().log;

@@ -210,6 +210,11 @@ impl<'m> Values<'m> {
         self.open.map_or(0, |open| open.done)
     }
 
+    /// The same with the one that comes next: it is a page of values where room is asked for it, as it was when the value began, so the answer is the same.
+    pub(crate) fn with_next(&self) -> u32 {
+        (self.done() + usize::from(self.next().is_some())) as u32
+    }
+
     /// The numbers of the group under way, as they stand in its leader.
     pub(crate) fn numbers(&self) -> &[u8] {
         let Some(Open { division, done, .. }) = self.open else { return &[] };
