@@ -165,10 +165,12 @@ pub fn replay_in<S: System + ?Sized>(system: &S, text: &str) -> Result<(), Strin
     let bounds = Bounds { depth: moves.len() as u8, shard: (0, 1), has_faults: true };
     let (search, _) = Search::new(system, bounds);
     for next in moves {
-        let Some(node) = locked(&search.open).pop() else { break };
+        // A sequence that ends before its last move has shown nothing.
+        let node = locked(&search.open).pop();
+        let node = node.ok_or_else(|| search.wrong().unwrap_or_else(|| format!("nothing comes before '{next}'")))?;
         search.make(&node, next);
     }
-    locked(&search.violations).first().map_or(Ok(()), |violation| Err(violation.what.clone()))
+    search.wrong().map_or(Ok(()), Err)
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -201,6 +203,11 @@ impl<'s, S: System + ?Sized> Search<'s, S> {
 
     fn states(&self) -> u64 {
         self.known.iter().map(|known| locked(known).len() as u64).sum()
+    }
+
+    /// What was wrong first.
+    fn wrong(&self) -> Option<String> {
+        locked(&self.violations).first().map(|violation| violation.what.clone())
     }
 
     /// Makes one move from a node.
@@ -364,7 +371,10 @@ impl<'s, S: System + ?Sized> Search<'s, S> {
             self.violates::<()>(moves, panic);
             return;
         }
-        debug_assert!(chip.is_off(), "the operation comes again");
+        if !chip.is_off() {
+            self.violates::<()>(moves, "the power was not cut: there is no such operation".to_owned());
+            return;
+        }
         chip.power_on();
         let is_allowed = |found: &S::Content| match call {
             Some((_, owed)) => self.system.allows(owed, found),

@@ -2,6 +2,14 @@
 
 use nandu_explore::replay;
 
+/// What does not happen has shown nothing.
+#[test]
+fn a_sequence_that_cannot_be_made_is_refused() {
+    assert!(replay("store", "put-a-8!cut@999:before").is_err_and(|why| why.contains("not cut")));
+    assert!(replay("store", "put-d-8").is_err_and(|why| why.contains("no move")));
+    assert!(replay("stores", "put-a-8").is_err());
+}
+
 /// A torn page, and behind it a commit that was lost later, whose copy counts: `verify` called the first one lost.
 #[test]
 fn two_cuts_in_a_block_are_no_damage() {
