@@ -109,6 +109,19 @@ fn leaf(node: &[u8]) -> Parts<'_> {
     Parts { ends, end_size: 2, prefix, heap }
 }
 
+/// Size of these entries in a leaf whose prefix has this size.
+fn leaf_stretch_size(parts: Parts<'_>, entries: Range<usize>, prefix_size: usize) -> usize {
+    let heap_size = parts.start(entries.end) - parts.start(entries.start);
+    let size = 2 * entries.len() + heap_size;
+    match prefix_size.checked_sub(parts.prefix.len()) {
+        // Keys between two that begin with a longer prefix do so too, but on a hostile volume, where they do not ascend.
+        Some(more) if more > 0 => {
+            entries.fold(size, |size, index| size - more.min(leaf_item_key(parts.item(index)).len()))
+        }
+        _ => size + entries.len() * (parts.prefix.len() - prefix_size),
+    }
+}
+
 /// The page numbers stand behind the heap.
 fn inner(node: &[u8]) -> Parts<'_> {
     let count = get_u16(node, 0) as usize;
@@ -349,8 +362,18 @@ impl Cells for ByteCells {
     fn leaf_size(&self, run: &LeafRun<'_>, entries: Range<usize>) -> usize {
         let prefix_size = Self::leaf_prefix(run, &entries);
         let mut size = LEAF_ENDS + prefix_size;
-        for index in entries {
-            size += 3 + Self::leaf_split(run, index).behind(prefix_size).len() + run.value(*self, index).len();
+        let mut index = entries.start;
+        while index < entries.end {
+            match run.stretch(index, entries.end) {
+                Ok(edit) => {
+                    size += 3 + edit.key.len().saturating_sub(prefix_size) + edit.value.len();
+                    index += 1;
+                }
+                Err((node, stretch)) => {
+                    index += stretch.len();
+                    size += leaf_stretch_size(leaf(node), stretch, prefix_size);
+                }
+            }
         }
         size
     }
@@ -378,6 +401,7 @@ impl Cells for ByteCells {
             at += value.len();
             set_u16(ends, 2 * place, at as u16);
         }
+        debug_assert_eq!(LEAF_ENDS + 2 * count + prefix_size + at, size, "a leaf is as large as was said");
         Some(size)
     }
 
@@ -522,6 +546,23 @@ mod tests {
         assert_eq!(ByteCells.leaf_value(&two, 1), b"z");
         let size = ByteCells.leaf_remove(&mut two, size, 1);
         assert_eq!(two[..size], expected);
+    }
+
+    /// Where keys do not ascend, one in the middle may be shorter than what the outer ones have in common.
+    #[test]
+    fn a_leaf_is_as_large_as_was_said_on_a_hostile_volume_too() {
+        let leaf = *b"\x03\0\0\x05\0\x07\0\x0C\0\x03abcx\x01z\x03abdy";
+        assert!(ByteCells.leaf_check(&leaf));
+        for (at, key) in [(0, &b"ab"[..]), (1, b"abcd"), (2, b"q"), (3, b"abz")] {
+            let run_edit = RunEdit { at, replaces: false, key, value: b"v" };
+            let run = LeafRun::new(Stretch::whole(ByteCells, &leaf), Stretch::NONE, Some(run_edit));
+            for entries in [0..4, 0..3, 1..4, 2..3] {
+                let mut out = [0; 64];
+                let size = ByteCells.leaf_encode(&run, entries.clone(), &mut out);
+                assert_eq!(size, Some(ByteCells.leaf_size(&run, entries)));
+                assert!(ByteCells.leaf_check(&out[..size.unwrap()]));
+            }
+        }
     }
 
     #[test]

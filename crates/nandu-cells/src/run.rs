@@ -74,15 +74,25 @@ impl<'a> LeafRun<'a> {
 
     /// Either the change, or an old node and the index of the entry in it.
     pub(crate) fn locate(&self, index: usize) -> Result<RunEdit<'a>, (&'a [u8], usize)> {
-        let mut old = index;
+        self.stretch(index, index + 1).map_err(|(node, entries)| (node, entries.start))
+    }
+
+    /// Either the change, or an old node and its entries from there on that follow each other up to `end`.
+    pub(crate) fn stretch(&self, index: usize, end: usize) -> Result<RunEdit<'a>, (&'a [u8], Range<usize>)> {
+        let (mut old, mut count) = (index, end - index);
         if let Some(edit) = self.edit {
-            if index == edit.at {
-                return Ok(edit);
+            match edit.at.checked_sub(index) {
+                Some(0) => return Ok(edit),
+                Some(before) => count = count.min(before),
+                None => old -= usize::from(!edit.replaces),
             }
-            old -= usize::from(index > edit.at && !edit.replaces);
         }
-        let Stretch { node, start, count } = self.first;
-        Err(if old < count { (node, start + old) } else { (self.second.node, self.second.start + old - count) })
+        let (stretch, at) = match old.checked_sub(self.first.count) {
+            Some(at) => (self.second, at),
+            None => (self.first, old),
+        };
+        let start = stretch.start + at;
+        Err((stretch.node, start..start + count.min(stretch.count - at)))
     }
 
     /// Copies the key of an entry out.

@@ -44,27 +44,9 @@ pub(crate) fn inner_splits_max<C: Cells>(path: &Path<'_, C>) -> u32 {
 
 /// How many times this leaf, that of the path, may have to be divided when these edits of it are made: none if they surely fit.
 pub(crate) fn splits_by<'e, C: Cells>(path: &Path<'_, C>, leaf: &[u8], edits: impl Iterator<Item = Edit<'e>>) -> u32 {
-    let cells = path.shape().cells();
     let room = path.room();
-    let (mut most, mut sum, mut count) = (0, 0, 0);
-    for edit in edits {
-        count += 1;
-        let Some(value) = edit.value else { continue };
-        let at = cells.leaf_find(leaf, edit.key);
-        let (Ok(index) | Err(index)) = at;
-        let run_edit = RunEdit { at: index, replaces: at.is_ok(), key: edit.key, value };
-        let run = LeafRun::new(Stretch::whole(cells, leaf), Stretch::NONE, Some(run_edit));
-        // What all entries grow by when this one is among them, and what it takes itself.
-        most = most.max(cells.leaf_size(&run, 0..run.count()).saturating_sub(leaf.len()));
-        sum += cells.entry_size(edit.key, value);
-    }
-    // Where first and last edit both widen a column, it is one bit wider than with either.
-    let bits = cells.leaf_count(leaf) + count;
-    let size = leaf.len() + most + sum + bits / 8 + 2;
-    if sum == 0 || size <= room {
-        return 0;
-    }
-    1 + (sum / (room / 4).max(1)) as u32
+    let (size, growth) = grown(path.shape().cells(), leaf, edits);
+    if growth == 0 || size <= room { 0 } else { 1 + (growth / (room / 4).max(1)) as u32 }
 }
 
 /// Part of the pages that may live, as a divisor, that has to be left for leaves to leave room for lists.
@@ -78,6 +60,11 @@ pub(crate) fn list_room<N: Nand, C: Cells>(tree: &Tree<'_, N, C>) -> usize {
 
 /// Bytes of a leaf when these edits of it are made, at most. What is replaced gives its room.
 pub(crate) fn size_with<'e, C: Cells>(cells: C, leaf: &[u8], edits: impl Iterator<Item = Edit<'e>>) -> usize {
+    grown(cells, leaf, edits).0
+}
+
+/// That size, and how much of it is of entries that grow or come, each as if alone.
+fn grown<'e, C: Cells>(cells: C, leaf: &[u8], edits: impl Iterator<Item = Edit<'e>>) -> (usize, usize) {
     let (mut most, mut sum, mut count) = (0, 0, 0);
     for edit in edits {
         let Some(value) = edit.value else { continue };
@@ -85,17 +72,19 @@ pub(crate) fn size_with<'e, C: Cells>(cells: C, leaf: &[u8], edits: impl Iterato
         let (Ok(index) | Err(index)) = at;
         let run_edit = RunEdit { at: index, replaces: at.is_ok(), key: edit.key, value };
         let run = LeafRun::new(Stretch::whole(cells, leaf), Stretch::NONE, Some(run_edit));
+        // What all entries grow by when this one is among them, and what it takes itself.
         let growth = cells.leaf_size(&run, 0..run.count()).saturating_sub(leaf.len());
         most = most.max(growth);
         let replaced = at.map_or(0, |index| cells.entry_size(edit.key, cells.leaf_value(leaf, index)));
         sum += cells.entry_size(edit.key, value).saturating_sub(replaced);
         count += usize::from(growth > 0);
     }
-    match count {
+    let size = match count {
         0 | 1 => leaf.len() + most,
         // Where first and last edit both widen a column, it is one bit wider than with either.
         _ => leaf.len() + most + sum + (cells.leaf_count(leaf) + count) / 8 + 2,
-    }
+    };
+    (size, sum)
 }
 
 fn splice_run<'a, C: Cells>(path: &'a Path<'_, C>, level: u8, splice: &'a Splice) -> InnerRun<'a> {
