@@ -77,6 +77,7 @@
 //! | F21, F24 | foreign or hostile content | [`Sim::poke`], [`Sim::corrupt`] |
 //! | F22 | content on another chip | [`Sim::transplant`] |
 //! | F23 | end of life | [`Aging::failure`] |
+//! | F25 | brown-out before a cut | [`Sim::sag`] |
 //!
 //! A fault is scheduled by [`Sim::inject`] with a [`Trigger`]: at an operation's number, at the n-th operation that it
 //! fits, with a probability, or at a page or block.
@@ -100,6 +101,7 @@ mod nand;
 mod operation;
 pub mod power_cut;
 mod random;
+mod sag;
 mod schedule;
 mod sim;
 mod state;
@@ -112,6 +114,7 @@ pub use counters::{BlockCounters, Counters, Ledger};
 pub use damage::Decay;
 pub use history::{HISTORY_LENGTH, HistoryEntry};
 pub use operation::{Address, Observer, Operation, OperationKind, Outcome, SimError};
+pub use sag::{Sag, Weakness};
 pub use schedule::{Fault, FaultId, Trigger};
 pub use sim::Sim;
 pub use state::{BlockInfo, Condition, PageInfo};

@@ -5,12 +5,14 @@
 //! * `system.rs`: what is explored: calls, what each makes, what is promised.
 //! * `store.rs`, `files.rs`: stores of records and file systems on the smallest chips.
 //! * `search.rs`: the search. `digest.rs`: which states are the same.
+//! * `brown_out.rs`: cuts before which the supply sagged.
 //! * `moves.rs`: sequences in words. `report.rs`: what was found.
 //!
 //! **The key decision** is that what runs is the store and the file system themselves, on the simulated chip, and not a model of them: an open system cannot be cloned, so a state is the chip it
 //! was opened on and the calls since, which are made again. On a chip of 28 KB that costs less than a model would hide. A checker from a library (stateright) was weighed: it takes a
 //! transition at a time, and each would open the chip anew to learn which operations there are to cut; here the calls that are cut are played once.
 
+mod brown_out;
 mod digest;
 mod files;
 mod moves;
@@ -19,6 +21,7 @@ mod search;
 mod store;
 mod system;
 
+pub use brown_out::BrownOuts;
 pub use files::{Files, Nandu, Published};
 pub use report::{Report, Violation, merge, table};
 pub use search::{Bounds, explore, replay_in};

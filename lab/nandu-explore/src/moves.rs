@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display};
 
-use nandu_sim::{Fault, Tear};
+use nandu_sim::{Fault, Sag, Tear, Weakness};
 
 /// A call, or an opening, and what happened in it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -18,6 +18,8 @@ pub(crate) enum Event {
     Nothing,
     /// The power was cut at this operation.
     Cut(u64, Tear),
+    /// The power was cut before this operation, and some of those before it were weak.
+    Sag(u64, Sag),
     /// This program or erase failed.
     Fails(u64, Fault),
 }
@@ -37,6 +39,7 @@ impl<C: Display> Display for Move<C> {
         match self.event {
             Event::Nothing => Ok(()),
             Event::Cut(at, tear) => write!(f, "!cut@{at}:{tear}"),
+            Event::Sag(at, Sag { sound, weak, weakness }) => write!(f, "!sag@{at}:{sound}+{weak}:{weakness}"),
             Event::Fails(at, Fault::EraseFails) => write!(f, "!erase-fails@{at}"),
             Event::Fails(at, _) => write!(f, "!fails@{at}"),
         }
@@ -62,6 +65,13 @@ fn parse_move<C: Copy + Display>(calls: &[C], word: &str) -> Option<Move<C>> {
             let (at, tear) = at.split_once(':')?;
             Event::Cut(at.parse().ok()?, tear.parse().ok()?)
         }
+        Some(Some(("sag", at))) => {
+            let (at, which) = at.split_once(':')?;
+            let (counts, word) = which.split_once(':')?;
+            let (sound, weak) = counts.split_once('+')?;
+            let weakness = Weakness::ALL.into_iter().find(|weakness| weakness.to_string() == word)?;
+            Event::Sag(at.parse().ok()?, Sag { sound: sound.parse().ok()?, weak: weak.parse().ok()?, weakness })
+        }
         Some(Some(("fails", at))) => Event::Fails(at.parse().ok()?, Fault::ProgramFails),
         Some(Some(("erase-fails", at))) => Event::Fails(at.parse().ok()?, Fault::EraseFails),
         Some(_) => return None,
@@ -77,12 +87,23 @@ mod tests {
     #[test]
     fn sequences_are_read_as_they_are_written() {
         let calls = ["put-a", "unmount"];
-        for text in ["put-a", "put-a!cut@12:half-erased open!cut@0:before unmount!fails@3 unmount!erase-fails@9"] {
+        for text in [
+            "put-a",
+            "put-a!cut@12:half-erased open!cut@0:before unmount!fails@3 unmount!sag@7:1+2:lost unmount!erase-fails@9",
+        ] {
             let moves = parse(&calls, text).unwrap();
             assert_eq!(moves.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "), text);
         }
-        for wrong in ["put", "open", "open!fails@1", "put-a!cut@1", "put-a!cut@x:before", "put-a!cut@1:torn", "put-a!"]
-        {
+        for wrong in [
+            "put",
+            "open",
+            "open!fails@1",
+            "put-a!cut@1",
+            "put-a!cut@x:before",
+            "put-a!cut@1:torn",
+            "put-a!sag@1:1:lost",
+            "put-a!",
+        ] {
             assert_eq!(parse(&calls, wrong), None, "{wrong}");
         }
     }

@@ -4,6 +4,8 @@ use std::fmt::Write;
 
 use serde::{Deserialize, Serialize};
 
+use crate::brown_out::{self, BrownOuts};
+
 /// What the exploration of a system, or of a share of its sequences, did.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
@@ -29,6 +31,9 @@ pub struct Report {
     pub faults: u64,
     /// Calls that were refused for room.
     pub refused: u64,
+    /// What was found after brown-outs.
+    #[serde(default)]
+    pub brown_outs: Vec<BrownOuts>,
     /// What should not be.
     pub violations: Vec<Violation>,
 }
@@ -72,6 +77,7 @@ pub fn merge(reports: impl IntoIterator<Item = Report>) -> Vec<Report> {
                 into.cuts_in_recovery += report.cuts_in_recovery;
                 into.faults += report.faults;
                 into.refused += report.refused;
+                brown_out::merge(&mut into.brown_outs, report.brown_outs);
                 into.violations.extend(report.violations);
             }
             None => merged.push(report),
@@ -80,44 +86,49 @@ pub fn merge(reports: impl IntoIterator<Item = Report>) -> Vec<Report> {
     merged
 }
 
-/// A table of reports, for people.
+/// Tables of reports, for people: one of what was tried, one of brown-outs if there were any, and what is wrong.
 pub fn table(reports: &[Report]) -> String {
-    let mut text = String::new();
     let heads = ["system", "depth", "states", "played", "cuts", "in recovery", "faults", "refused", "violations"];
-    let rows: Vec<[String; 9]> = reports
-        .iter()
-        .map(|of| {
-            let numbers = [
-                of.depth.into(),
-                of.states,
-                of.played,
-                of.cuts,
-                of.cuts_in_recovery,
-                of.faults,
-                of.refused,
-                of.violations.len() as u64,
-            ];
-            let mut row = [const { String::new() }; 9];
-            row[0].clone_from(&of.system);
-            for (cell, number) in row[1..].iter_mut().zip(numbers) {
-                *cell = with_commas(number);
-            }
-            row
-        })
-        .collect();
-    let width = |at: usize| rows.iter().map(|row| row[at].len()).chain([heads[at].len()]).max().unwrap_or_default();
-    let mut line = |cells: [&str; 9]| {
-        for (at, cell) in cells.into_iter().enumerate() {
-            // Writing to a string does not fail.
-            let _ =
-                if at == 0 { write!(text, "{cell:<0$}", width(at)) } else { write!(text, "  {cell:>0$}", width(at)) };
+    let mut text = lines(
+        heads,
+        reports.iter().map(|of| {
+            let violations = of.violations.len() as u64;
+            let numbers = [of.states, of.played, of.cuts, of.cuts_in_recovery, of.faults, of.refused, violations];
+            (vec![of.system.clone(), of.depth.to_string()], numbers.to_vec())
+        }),
+    );
+    if reports.iter().any(|report| !report.brown_outs.is_empty()) {
+        let heads = ["system", "reach", "weak", "all found", "older found", "damage told", "fading"];
+        let rows = reports.iter().flat_map(|of| of.brown_outs.iter().map(|row| (&of.system, row)));
+        let rows = rows.map(|(system, row)| {
+            let words = vec![system.clone(), row.reach.to_string(), row.weakness.clone()];
+            (words, vec![row.all, row.older, row.damage, row.fading])
+        });
+        text.push('\n');
+        text.push_str(&lines(heads, rows));
+    }
+    for violation in reports.iter().flat_map(|report| &report.violations) {
+        // Writing to a string does not fail.
+        let _ = write!(text, "\n{}", violation.to_test());
+    }
+    text
+}
+
+/// Lines of a table: words, and numbers behind them.
+fn lines<const N: usize>(heads: [&str; N], rows: impl Iterator<Item = (Vec<String>, Vec<u64>)>) -> String {
+    let numbers = |(mut words, numbers): (Vec<String>, Vec<u64>)| {
+        words.extend(numbers.into_iter().map(with_commas));
+        debug_assert_eq!(words.len(), N);
+        words
+    };
+    let rows: Vec<Vec<String>> = [heads.map(str::to_owned).to_vec()].into_iter().chain(rows.map(numbers)).collect();
+    let mut text = String::new();
+    for row in &rows {
+        for (at, cell) in row.iter().enumerate() {
+            let width = rows.iter().map(|row| row[at].len()).max().unwrap_or_default();
+            let _ = if at == 0 { write!(text, "{cell:<width$}") } else { write!(text, "  {cell:>width$}") };
         }
         text.push('\n');
-    };
-    line(heads);
-    rows.iter().for_each(|row| line(row.each_ref().map(String::as_str)));
-    for violation in reports.iter().flat_map(|report| &report.violations) {
-        let _ = write!(text, "\n{}", violation.to_test());
     }
     text
 }
@@ -151,6 +162,7 @@ mod tests {
             cuts_in_recovery: 0,
             faults: 0,
             refused: 0,
+            brown_outs: Vec::new(),
             violations: Vec::new(),
         }
     }

@@ -18,8 +18,9 @@ use std::time::Duration;
 
 use indicatif::ProgressBar;
 use nandu_nand::Geometry;
-use nandu_sim::{Fault, Observer, Operation, OperationKind, Sim, Tear, Trigger};
+use nandu_sim::{Fault, Observer, Operation, OperationKind, Sag, Sim, Tear, Trigger};
 
+use crate::brown_out::{self, BrownOuts, Found};
 use crate::digest;
 use crate::moves::{self, Event, Move};
 use crate::report::{Report, Violation};
@@ -37,6 +38,8 @@ pub struct Bounds {
     pub shard: (u64, u64),
     /// Whether programs and erases fail.
     pub has_faults: bool,
+    /// How many of the last programs and erases before a cut may be weak; with 0 none is.
+    pub sag_max: u8,
 }
 
 struct Node<S: System + ?Sized> {
@@ -49,6 +52,8 @@ struct Node<S: System + ?Sized> {
     owed: S::Owed,
     /// What else an opening may find, if it was cut and rests: nothing is durable before the opening ends.
     else_found: Option<S::Content>,
+    /// What was owed before each call so far, and the number of the first operation behind that call.
+    past: Vec<(u64, S::Owed)>,
     moves: Vec<Move<S::Call>>,
     left: u8,
 }
@@ -64,7 +69,8 @@ impl<S: System + ?Sized> Node<S> {
     /// A system that is not open.
     fn closed(chip: Sim, owed: S::Owed, moves: Vec<Move<S::Call>>, left: u8) -> Node<S> {
         let first = chip.operation_count();
-        Node { chip: Arc::new(Mutex::new(chip)), first, since: Vec::new(), owed, else_found: None, moves, left }
+        let (since, past) = (Vec::new(), Vec::new());
+        Node { chip: Arc::new(Mutex::new(chip)), first, since, owed, else_found: None, past, moves, left }
     }
 }
 
@@ -94,6 +100,9 @@ struct Search<'s, S: System + ?Sized> {
     system: &'s S,
     bounds: Bounds,
     geometry: Geometry,
+    /// The first operation behind the start: what was there before is not known.
+    first: u64,
+    brown_outs: Mutex<Vec<BrownOuts>>,
     /// Digests of nodes, and to which depth each was searched.
     known: Vec<Mutex<HashMap<u64, u8>>>,
     open: Mutex<Vec<Node<S>>>,
@@ -150,6 +159,7 @@ pub fn explore<S: System + ?Sized>(system: &S, bounds: Bounds) -> Report {
         cuts_in_recovery: count(&counts.cuts_in_recovery),
         faults: count(&counts.faults),
         refused: count(&counts.refused),
+        brown_outs: brown_out::sorted(locked(&search.brown_outs).clone()),
         violations,
     }
 }
@@ -162,7 +172,7 @@ pub fn explore<S: System + ?Sized>(system: &S, bounds: Bounds) -> Report {
 pub fn replay_in<S: System + ?Sized>(system: &S, text: &str) -> Result<(), String> {
     let moves = moves::parse(system.calls(), text)
         .ok_or_else(|| format!("'{text}' has a word that is no move of {}", system.name()))?;
-    let bounds = Bounds { depth: moves.len() as u8, shard: (0, 1), has_faults: true };
+    let bounds = Bounds { depth: moves.len() as u8, shard: (0, 1), has_faults: true, sag_max: 0 };
     let (search, _) = Search::new(system, bounds);
     for next in moves {
         // A sequence that ends before its last move has shown nothing.
@@ -192,6 +202,8 @@ impl<'s, S: System + ?Sized> Search<'s, S> {
             system,
             bounds,
             geometry: chip.chip().geometry,
+            first: chip.operation_count(),
+            brown_outs: Mutex::default(),
             known: (0..64).map(|_| Mutex::default()).collect(),
             open: Mutex::new(vec![first]),
             under_way: AtomicUsize::new(1),
@@ -214,6 +226,9 @@ impl<'s, S: System + ?Sized> Search<'s, S> {
     fn make(&self, node: &Node<S>, next: Move<S::Call>) {
         let first = node.first;
         match (next.call, next.event) {
+            (Some(call), Event::Sag(at, sag)) => {
+                self.brown_out(node, (call, &self.under_way(node, call)), first + at, [sag]);
+            }
             (call, Event::Cut(at, tear)) => {
                 let under_way = call.map(|call| (call, self.under_way(node, call)));
                 self.cut(node, under_way.as_ref().map(|(call, owed)| (*call, owed)), first + at, tear);
@@ -308,6 +323,9 @@ impl<'s, S: System + ?Sized> Search<'s, S> {
                 self.cut(node, Some((call, &under_way)), number, tear);
             }
             let fault = if kind == OperationKind::Erase { Fault::EraseFails } else { Fault::ProgramFails };
+            if self.bounds.sag_max > 0 {
+                self.brown_out(node, (call, &under_way), number, brown_out::sags(self.bounds.sag_max));
+            }
             // One at a time: the chip has one block to lose.
             if self.bounds.has_faults && node.moves.iter().all(|moved| !moved.is_fault()) && fault.fits(kind) {
                 add(&self.counts.faults);
@@ -347,8 +365,10 @@ impl<'s, S: System + ?Sized> Search<'s, S> {
             return self.violates(moves, format!("a reader sees {content:?} and not {there:?}"));
         }
         let left = node.left - 1;
+        let mut past = node.past_at(played.opened);
+        past.push((chip.operation_count(), node.owed.clone()));
         if system.leaves(call) {
-            self.meet(Node::closed(chip, owed, moves, left), None);
+            self.meet(Node { past, ..Node::closed(chip, owed, moves, left) }, None);
         } else {
             let fails = match event {
                 Event::Fails(at, fault) => Some((node.first + at, fault)),
@@ -357,7 +377,7 @@ impl<'s, S: System + ?Sized> Search<'s, S> {
             let mut since = node.since.clone();
             since.push(Step { call, fails });
             let (shared, first) = (Arc::clone(&node.chip), node.first);
-            self.meet(Node { chip: shared, first, since, owed, else_found: None, moves, left }, Some(&chip));
+            self.meet(Node { chip: shared, first, since, owed, else_found: None, past, moves, left }, Some(&chip));
         }
         Some(played.begun)
     }
@@ -382,13 +402,79 @@ impl<'s, S: System + ?Sized> Search<'s, S> {
         };
         match self.recovered(&chip, is_allowed) {
             Ok((found, late)) => {
+                let owed = call.map_or(&node.owed, |(_, owed)| owed);
+                let mut past = node.past_at(number);
+                past.extend([&node.owed, owed].map(|owed| (chip.operation_count(), owed.clone())));
                 let closed = Node::closed(chip, self.system.begin(&found), moves, node.left - 1);
-                self.meet(Node { else_found: Some(late).filter(|late| *late != found), ..closed }, None);
+                self.meet(Node { else_found: Some(late).filter(|late| *late != found), past, ..closed }, None);
             }
             Err(what) => {
                 self.violates::<()>(moves, what);
             }
         }
+    }
+
+    /// Cuts the power before an operation, with each brown-out before it.
+    fn brown_out(
+        &self,
+        node: &Node<S>,
+        (call, owed): (S::Call, &S::Owed),
+        number: u64,
+        sags: impl IntoIterator<Item = Sag>,
+    ) {
+        let (mut chip, played) = self.play(node, Some(call), |chip| chip.cut_at(number, Tear::Before));
+        let Some(played) = played.ok().filter(|_| chip.is_off()) else { return };
+        chip.power_on();
+        let past = node.past_at(played.opened);
+        for sag in sags {
+            let mut chip = chip.clone();
+            let Some(weak) = chip.sag(sag).filter(|&weak| weak >= self.first) else { continue };
+            let was_there = |found: &S::Content| {
+                past.iter().any(|(end, owed)| weak < *end && self.system.allows(owed, found))
+                    || self.system.allows(&node.owed, found)
+            };
+            let (found, what) = self.found(chip, |found| match () {
+                () if self.system.allows(owed, found) => Found::All,
+                () if was_there(found) => Found::Older,
+                () => Found::Wrong,
+            });
+            brown_out::count(&mut locked(&self.brown_outs), sag, found);
+            if found == Found::Wrong {
+                let event = Event::Sag(number - node.first, sag);
+                self.violates::<()>(node.with(Move { call: Some(call), event }), what);
+            }
+        }
+    }
+
+    /// What is found on a chip after a brown-out, and in words what was wrong.
+    fn found(&self, mut chip: Sim, of: impl Fn(&S::Content) -> Found) -> (Found, String) {
+        let mut rested = chip.clone();
+        rest(&mut rested);
+        let (mut first, mut worst, mut what) = (None, Found::All, String::new());
+        let mut note = |looked: Result<Result<S::Content, String>, String>, is_later: bool| {
+            let (found, words) = match looked {
+                Err(panic) => (Found::Wrong, panic),
+                Ok(Err(damage)) => (Found::Damage, damage),
+                Ok(Ok(content)) => {
+                    let is_other = first.as_ref().is_some_and(|first| *first != content);
+                    let found = if is_later && is_other { Found::Fading } else { of(&content) };
+                    let words = format!("a brown-out leaves {content:?}");
+                    if is_later {
+                        first.get_or_insert(content);
+                    }
+                    (found, words)
+                }
+            };
+            if found > worst {
+                (worst, what) = (found, words);
+            }
+        };
+        note(catch(|| self.system.look(&mut rested)), false);
+        note(catch(|| self.system.look(&mut chip)), true);
+        note(catch(|| self.system.look(&mut chip)), true);
+        rest(&mut chip);
+        note(catch(|| self.system.look(&mut chip)), true);
+        (worst, what)
     }
 
     /// What is found on a torn chip, which is the same in a second recovery, and in one after a rest; and if the chip rests before the first one, something else that is allowed may be found.
@@ -447,12 +533,22 @@ impl<'s, S: System + ?Sized> Search<'s, S> {
     fn violates<T>(&self, moves: Vec<Move<S::Call>>, what: String) -> Option<T> {
         let moves = moves.iter().map(ToString::to_string).collect();
         let violation = Violation { system: self.system.name().to_owned(), moves, what };
-        locked(&self.violations).push(violation);
+        let mut violations = locked(&self.violations);
+        // One call may have many.
+        if violations.len() < VIOLATIONS_MAX {
+            violations.push(violation);
+        }
         None
     }
 }
 
 impl<S: System + ?Sized> Node<S> {
+    /// The past, where the opening ended before this operation: a recovery that is weak may be undone, and what it found with it.
+    fn past_at(&self, opened: u64) -> Vec<(u64, S::Owed)> {
+        let past = self.past.iter().cloned();
+        past.map(|(end, owed)| (if end == self.first { opened } else { end }, owed)).collect()
+    }
+
     fn with(&self, next: Move<S::Call>) -> Vec<Move<S::Call>> {
         self.moves.iter().copied().chain([next]).collect()
     }

@@ -2,7 +2,7 @@
 //! (F18 to F24) show the means.
 
 use nandu_nand::{BlockAddr, CellMode, CopyRule, Geometry, Nand, NandError, NandErrorKind, PageAddr, ReadStatus};
-use nandu_sim::{Aging, Chip, Condition, Decay, Fault, OperationKind, Sim, SimError, Tear, Trigger};
+use nandu_sim::{Aging, Chip, Condition, Decay, Fault, OperationKind, Sag, Sim, SimError, Tear, Trigger, Weakness};
 
 const BLOCK: BlockAddr = BlockAddr(1);
 /// The first page of [`BLOCK`] on the tiny chips.
@@ -704,6 +704,40 @@ fn f24_any_bytes_at_all_can_be_put_anywhere() {
     assert_eq!(sim.peek(PageAddr(127)), hostile);
     assert_eq!(read(&mut sim, PageAddr(127)).unwrap().0, hostile[..SIZE]);
     assert_eq!(sim.counters().programs, 0);
+}
+
+#[test]
+fn f25_what_was_acknowledged_last_before_a_cut_is_weak() {
+    let mut sim = tiny(0);
+    (0..3).for_each(|nth| sim.program(PageAddr(8 + nth), 0, &data(nth as u8)).unwrap());
+    let newest = sim.operation_count() - 1;
+    sim.cut_at(sim.operation_count(), Tear::Before);
+    assert!(sim.program(PageAddr(11), 0, &data(3)).is_err());
+    sim.power_on();
+    // The newest page is sound, the one before it is not.
+    let mut lost = sim.clone();
+    assert_eq!(lost.sag(Sag { sound: 1, weak: 1, weakness: Weakness::Lost }), Some(newest - 1));
+    assert_eq!(read(&mut lost, PageAddr(9)), Err(NandErrorKind::Uncorrectable));
+    assert!(read(&mut lost, PageAddr(8)).is_ok() && read(&mut lost, PageAddr(10)).is_ok());
+    // Down to the erase: what stands in the block fades, and so does what is programmed into it from now on.
+    let mut faint = sim.clone();
+    assert_eq!(faint.sag(Sag { sound: 0, weak: 4, weakness: Weakness::Unstable }), Some(newest - 3));
+    faint.program(PageAddr(11), 0, &data(3)).unwrap();
+    assert!((8..12).all(|page| read(&mut faint, PageAddr(page)).is_ok()));
+    faint.advance_ns(Decay::DEFAULT.time_ns);
+    assert!((8..12).all(|page| read(&mut faint, PageAddr(page)).is_err()));
+    assert_eq!(sim.sag(Sag { sound: 0, weak: 5, weakness: Weakness::Lost }), None, "it did four things");
+}
+
+#[test]
+fn f25_what_was_erased_since_is_not_weak() {
+    let mut sim = tiny(0);
+    sim.program(FIRST, 0, &data(0)).unwrap();
+    sim.erase(BLOCK, CellMode::Slc).unwrap();
+    sim.sag(Sag { sound: 1, weak: 2, weakness: Weakness::Lost });
+    sim.program(FIRST, 0, &data(1)).unwrap();
+    sim.advance_ns(Decay::DEFAULT.time_ns);
+    assert_eq!(read(&mut sim, FIRST).unwrap().0, data(1));
 }
 
 #[test]

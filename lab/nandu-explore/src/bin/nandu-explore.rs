@@ -5,10 +5,13 @@ use std::process::ExitCode;
 
 use nandu_explore::{Bounds, Report, merge, replay, systems, table};
 
-const USAGE: &str = "usage: nandu-explore [--system NAME].. [--depth N] [--shard K/N] [--no-faults] [--json] | --merge FILE.. | --replay NAME MOVES";
+const USAGE: &str = "usage: nandu-explore [--system NAME].. [--depth N] [--shard K/N] [--no-faults] [--brown-out N] [--json] | --merge FILE.. | --replay NAME MOVES";
 
 /// Calls and cuts of a sequence, where nobody says.
 const DEPTH: u8 = 2;
+
+/// Operations before a cut that may be weak, at most.
+const SAG_MAX: u8 = 8;
 
 /// What is asked for.
 #[derive(Debug, PartialEq)]
@@ -27,7 +30,7 @@ fn asked(words: &[String]) -> Result<Asked, String> {
         }
         _ => {}
     }
-    let mut bounds = Bounds { depth: DEPTH, shard: (0, 1), has_faults: true };
+    let mut bounds = Bounds { depth: DEPTH, shard: (0, 1), has_faults: true, sag_max: 0 };
     let (mut names, mut is_json) = (Vec::new(), false);
     let mut rest = words.into_iter();
     while let Some(word) = rest.next() {
@@ -47,6 +50,11 @@ fn asked(words: &[String]) -> Result<Asked, String> {
                     .ok_or_else(|| format!("`{text}` is no share, as 0/64 to 63/64"))?;
             }
             "--no-faults" => bounds.has_faults = false,
+            "--brown-out" => {
+                let text = value("how many operations before a cut may be weak")?;
+                let count = text.parse().ok().filter(|count| (1..=SAG_MAX).contains(count));
+                bounds.sag_max = count.ok_or_else(|| format!("`{text}` is no number from 1 to {SAG_MAX}"))?;
+            }
             "--json" => is_json = true,
             _ => return Err(format!("`{word}` is not known\n{USAGE}")),
         }
@@ -124,11 +132,13 @@ mod tests {
 
     #[test]
     fn shares_and_depths_are_read_and_anything_else_refused() {
-        let bounds = Bounds { depth: 3, shard: (63, 64), has_faults: false };
+        let bounds = Bounds { depth: 3, shard: (63, 64), has_faults: false, sag_max: 2 };
         let wanted = Asked::Explore { names: vec!["store".to_owned()], bounds, is_json: false };
-        assert_eq!(of("--system store --depth 3 --shard 63/64 --no-faults"), Ok(wanted));
+        assert_eq!(of("--system store --depth 3 --shard 63/64 --no-faults --brown-out 2"), Ok(wanted));
         assert_eq!(of("--merge a b"), Ok(Asked::Merge(vec!["a".to_owned(), "b".to_owned()])));
-        for wrong in ["--shard 64/64", "--shard 1", "--depth 0", "--depth x", "--system", "--merge", "store"] {
+        for wrong in
+            ["--shard 64/64", "--shard 1", "--depth 0", "--depth x", "--brown-out 9", "--system", "--merge", "store"]
+        {
             assert!(of(wrong).is_err(), "{wrong}");
         }
     }
