@@ -2,6 +2,7 @@
 
 mod budget;
 pub(crate) mod emulator;
+mod panics;
 mod proof;
 
 use std::collections::BTreeMap;
@@ -42,7 +43,9 @@ pub(crate) fn run(root: &Path, arguments: &[&str]) -> Result<Outcome, String> {
         ["--run"] => proof::run(root, false),
         ["--run", "--short"] => proof::run(root, true),
         ["--functions", profile] => budget::functions(root, profile).map(Outcome::from),
-        _ => Err("firmware: [--run [--short] | --json | --profile PROFILE | --functions PROFILE]".to_owned()),
+        ["--panics", profile] => budget::panicking(root, profile).map(Outcome::from),
+        _ => Err("firmware: [--run [--short] | --json | --profile PROFILE | --functions PROFILE | --panics PROFILE]"
+            .to_owned()),
     }
 }
 

@@ -63,7 +63,7 @@ what this machine lacks.
                      counts there what UBIFS, JFFS2 and nandu do to the same chip with the same work, and writes
                      docs/results/peers.md; a row is FILE_SYSTEM/WORKLOAD or one of both; --resume runs those that are not
                      there yet, --show none
-  firmware [--run [--short] | --json | --profile PROFILE | --functions PROFILE]
+  firmware [--run [--short] | --json | --profile PROFILE | --functions PROFILE | --panics PROFILE]
                      builds the core crates for a microcontroller, measures code, memory, stack and instructions of
                      each profile, and fails beyond a limit; or only prints a line for each profile, or the largest functions of one;
                      or runs a store and files on an emulated Cortex-M4 and M7 through the SPI NAND driver, with power cuts
