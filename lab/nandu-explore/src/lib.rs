@@ -69,6 +69,7 @@ pub fn systems() -> Vec<Box<dyn Explored>> {
         all.push(Box::new(Stores::waiting(past)));
     }
     all.push(Box::new(Stores::waiting(Past::Pending)));
+    all.push(Box::new(Stores::waiting(Past::Kept)));
     all.push(Box::new(Files::nandu(0)));
     all.push(Box::new(Files::nandu(600)));
     all.push(Box::new(Files::tagged()));

@@ -30,10 +30,12 @@ pub enum Call {
     Sync,
     /// Brings what waits to its place.
     Merge,
-    /// Takes a snapshot, where there is none.
+    /// Takes a snapshot, where there is room for one more.
     Snapshot,
-    /// Releases the snapshot.
+    /// Releases the oldest snapshot.
     Release,
+    /// Releases the newest one of several.
+    ReleaseNewest,
     /// Idle time of so many pages.
     Idle(u32),
     /// Leaves the store in order.
@@ -50,6 +52,7 @@ impl fmt::Display for Call {
             Call::Merge => f.write_str("merge"),
             Call::Snapshot => f.write_str("snapshot"),
             Call::Release => f.write_str("release"),
+            Call::ReleaseNewest => f.write_str("release-newest"),
             Call::Idle(pages) => write!(f, "idle-{pages}"),
             Call::Unmount => f.write_str("unmount"),
         }
@@ -65,18 +68,20 @@ pub enum Past {
     Worn,
     /// It takes no more records.
     Full,
-    /// Its power went when changes were synced and in no leaf yet, one in each commit of the window.
+    /// Its power went when the window was full, and changes waited that the oldest member lists.
     Pending,
+    /// Two snapshots were taken, and what they keep was changed.
+    Kept,
 }
 
 /// Records by key: the size of the value and its first byte.
 type Records = BTreeMap<u8, (u16, u8)>;
 
-/// Records, and those of the snapshot.
+/// Records, and those of the snapshots, the oldest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Content {
     records: Records,
-    snapshot: Option<Records>,
+    snapshots: Vec<Records>,
 }
 
 /// A store in one durability, with one past.
@@ -92,11 +97,20 @@ pub struct Stores {
 /// Keys of records that fill a chip; those that are called are lower.
 const FILLERS: std::ops::RangeInclusive<u8> = b'k'..=b'z';
 
-/// Changes that wait: as many as a window has commits, and one more.
-const PENDING: u8 = 13;
+/// Keys of which some have changes that wait, in as many leaves as a commit lists.
+const LISTED: std::ops::RangeInclusive<u8> = b'k'..=b'k' + 39;
+
+/// Commits that a window has.
+const MEMBERS: u8 = 12;
 
 /// Size of a value of which a leaf has several.
 const SMALL: u16 = 60;
+
+/// Size of a value that stands in a page of its own.
+const LARGE: u16 = 700;
+
+/// Snapshots at a time, where there are several.
+const SNAPSHOTS: usize = 2;
 
 /// Size of a value that fills.
 const FILLER: u16 = 150;
@@ -109,8 +123,9 @@ impl Stores {
             Past::Worn => "store-worn",
             Past::Full => "store-full",
             Past::Pending => "store-pending",
+            Past::Kept => "store-kept",
         };
-        let calls = [
+        let mut calls = vec![
             Call::Put(b'a', 8),
             Call::Put(b'b', 300),
             Call::Delete(b'a'),
@@ -121,13 +136,15 @@ impl Stores {
             Call::Idle(4),
             Call::Unmount,
         ];
-        Stores {
-            name,
-            options: Options { cache_size: 512, ..Options::DEFAULT },
-            past,
-            pages_per_block: PAGES.0,
-            calls: calls.into(),
+        match past {
+            // What a snapshot keeps of a value that was changed, and which one goes.
+            Past::Kept => calls.extend([Call::Put(b'k', SMALL), Call::ReleaseNewest]),
+            // What members list of a key that gets a value in its leaf, and one in a page of its own.
+            Past::Pending => calls.extend([Call::Put(b's', LARGE), Call::Batch(b's', b't'), Call::Put(b'l', 8)]),
+            _ => {}
         }
+        let options = Options { cache_size: 512, ..Options::DEFAULT };
+        Stores { name, options, past, pages_per_block: PAGES.0, calls }
     }
 
     /// Changes that wait for a sync.
@@ -137,10 +154,15 @@ impl Stores {
             Past::Worn => "store-sync-worn",
             Past::Full => "store-sync-full",
             Past::Pending => "store-sync-pending",
+            Past::Kept => "store-sync-kept",
         };
         let mut of_immediate = Stores::immediate(past);
         of_immediate.calls.extend([Call::Sync, Call::Merge]);
-        let options = Options { durability: Durability::OnSync, pending_size: 600, ..of_immediate.options };
+        let options = Options {
+            durability: Durability::OnSync,
+            pending_size: if past == Past::Pending { 1_200 } else { 600 },
+            ..of_immediate.options
+        };
         Stores { name, options, pages_per_block: PAGES.1, ..of_immediate }
     }
 
@@ -148,6 +170,10 @@ impl Stores {
     pub fn with(mut self, change: impl FnOnce(&mut Options)) -> Stores {
         change(&mut self.options);
         self
+    }
+
+    fn snapshots_max(&self) -> usize {
+        if self.past == Past::Kept { SNAPSHOTS } else { 1 }
     }
 
     fn memory(&self, chip: &Sim) -> Vec<u8> {
@@ -199,9 +225,10 @@ impl System for Stores {
         let fillers = match self.past {
             Past::Fresh => b'k'..=b'k',
             Past::Worn => b'k'..=b'n',
-            Past::Full | Past::Pending => FILLERS,
+            Past::Full | Past::Kept => FILLERS,
+            Past::Pending => LISTED,
         };
-        let size = if self.past == Past::Pending { SMALL } else { FILLER };
+        let size = if matches!(self.past, Past::Pending | Past::Kept) { SMALL } else { FILLER };
         for key in fillers {
             match store.put(&[key], &value(size, 0)) {
                 Ok(_) => {}
@@ -212,15 +239,25 @@ impl System for Stores {
         for turn in 0..if matches!(self.past, Past::Worn | Past::Full) { 97 } else { 0 } {
             store.put(b"k", &value(FILLER, 1 - turn % 2)).expect("what replaces is not refused");
         }
+        if self.past == Past::Kept {
+            for _ in 0..SNAPSHOTS {
+                store.snapshot().expect("there is room");
+            }
+            for key in FILLERS {
+                store.put(&[key], &value(SMALL, 1)).expect("there is room");
+            }
+        }
         if self.past == Past::Pending {
             store.sync().expect("there is room");
-            // Each in another leaf than the one before: one goes there with the commit, the others wait.
-            for turn in 0..3 * PENDING {
-                let key = FILLERS.start() + turn * 5 % FILLERS.len() as u8;
+            // Each in another leaf: one goes there with the commit, the others wait.
+            for key in LISTED.step_by(8) {
                 store.put(&[key], &value(8, 1)).expect("there is room");
-                if turn % 3 == 2 {
-                    store.sync().expect("there is room");
-                }
+            }
+            store.sync().expect("there is room");
+            // They wait while one key changes, whose leaf goes along, until the commit that lists them is the oldest member.
+            for turn in 1..MEMBERS {
+                store.put(b"l", &value(8, turn % 2)).expect("there is room");
+                store.sync().expect("there is room");
             }
             store.abandon();
             return sim;
@@ -248,9 +285,10 @@ impl System for Stores {
                 records.insert(put, (8, next(records, put)));
                 records.remove(&deleted);
             }
-            Call::Snapshot if after.snapshot.is_none() => after.snapshot = Some(records.clone()),
-            Call::Release if after.snapshot.is_some() => after.snapshot = None,
-            Call::Snapshot | Call::Release => return None,
+            Call::Snapshot if after.snapshots.len() < self.snapshots_max() => after.snapshots.push(records.clone()),
+            Call::Release if !after.snapshots.is_empty() => drop(after.snapshots.remove(0)),
+            Call::ReleaseNewest if after.snapshots.len() > 1 => drop(after.snapshots.pop()),
+            Call::Snapshot | Call::Release | Call::ReleaseNewest => return None,
             Call::Sync | Call::Merge | Call::Idle(_) | Call::Unmount => {}
         }
         if owed.last() != Some(&after) {
@@ -262,7 +300,8 @@ impl System for Stores {
     fn done(&self, under_way: &Vec<Content>, call: Call) -> Vec<Content> {
         let is_durable = match call {
             Call::Idle(_) => false,
-            Call::Unmount | Call::Sync | Call::Merge | Call::Snapshot | Call::Release => true,
+            Call::Unmount | Call::Sync | Call::Merge => true,
+            Call::Snapshot | Call::Release | Call::ReleaseNewest => true,
             Call::Put(..) | Call::Delete(_) | Call::Batch(..) => self.options.durability == Durability::Immediate,
         };
         if is_durable { vec![self.there(under_way)] } else { under_way.clone() }
@@ -365,15 +404,17 @@ fn make(store: &mut Store<'_, &mut Sim>, call: Call) -> Result<(), Error<SimErro
         }
         Call::Sync => store.sync(),
         Call::Merge => store.merge(),
-        Call::Snapshot if the_snapshot(store).is_none() => store.snapshot().map(drop),
-        Call::Release => the_snapshot(store).map_or(Ok(()), |snapshot| store.release(snapshot)),
+        Call::Snapshot => store.snapshot().map(drop),
+        Call::Release => snapshots(store).first().map_or(Ok(()), |&snapshot| store.release(snapshot)),
+        Call::ReleaseNewest => snapshots(store).last().map_or(Ok(()), |&snapshot| store.release(snapshot)),
         Call::Idle(pages) => store.idle(pages).map(drop),
-        Call::Snapshot | Call::Unmount => Ok(()),
+        Call::Unmount => Ok(()),
     }
 }
 
-fn the_snapshot(store: &Store<'_, &mut Sim>) -> Option<Snapshot> {
-    store.snapshots().next()
+/// The snapshots, the oldest first.
+fn snapshots(store: &Store<'_, &mut Sim>) -> Vec<Snapshot> {
+    store.snapshots().collect()
 }
 
 fn read(store: &mut Store<'_, &mut Sim>) -> Result<Content, Error<SimError>> {
@@ -388,7 +429,7 @@ fn read(store: &mut Store<'_, &mut Sim>) -> Result<Content, Error<SimError>> {
         store.read(&key, 0, &mut value)?;
         content.records.insert(key[0], seen(&value));
     }
-    if let Some(snapshot) = the_snapshot(store) {
+    for snapshot in snapshots(store) {
         let mut keys = Vec::new();
         let mut view = store.at(&snapshot);
         view.range(Bound::Unbounded, Bound::Unbounded, Direction::Forward, |entry| {
@@ -401,7 +442,7 @@ fn read(store: &mut Store<'_, &mut Sim>) -> Result<Content, Error<SimError>> {
             view.read(&key, 0, &mut value)?;
             kept.insert(key[0], seen(&value));
         }
-        content.snapshot = Some(kept);
+        content.snapshots.push(kept);
     }
     Ok(content)
 }

@@ -34,6 +34,7 @@ fn each_rule_that_is_left_out_is_found_in_two_moves() {
         Stores::immediate(Past::Fresh) => store.1.ends;
         Stores::immediate(Past::Worn) => store.0.splits_batches;
         Stores::waiting(Past::Worn) => store.0.keeps_late;
+        Stores::waiting(Past::Kept) => store.0.forgets_heirs;
         Files::nandu(600) => files.without_sync;
         Files::nandu(0) => files.name_first;
         Files::nandu(600) => files.replace_in_parts;
