@@ -333,6 +333,13 @@ typedef void (*nandu_report)(void *context, const char *text);
  * every page that may be programmed. Errors: those of the chip. */
 int32_t nandu_store_verify(nandu_store *store, nandu_report report, void *context);
 
+/* Makes *digest 64 bits over every key and value: alike for the same entries, however they came about and on whatever chip, and different for
+ * others, but for one in 2^64. Kept on another chip or a server it tells later whether anything was lost, or the whole chip put back to an older
+ * state, which verify cannot know. It notices accidents and not attackers. It is over what is read now, with changes that wait: sync before for one
+ * that a power cut does not change. Reads each leaf, and of large values each page, in pieces of 1 KiB on the stack; programs nothing. Errors:
+ * CORRUPT; those of the chip. There is no digest of a part: *digest stays as it was then. */
+int nandu_store_digest(nandu_store *store, uint64_t *digest);
+
 /* ---- Snapshots ---------------------------------------------------------------------------------------------------------------- */
 
 /* Keeps the store as it is now until it is released, over closes and power cuts; *snapshot becomes its number, which is not 0. At most eight at a
@@ -352,6 +359,9 @@ int32_t nandu_store_get_at(nandu_store *store, uint32_t snapshot, const void *ke
 
 /* As nandu_store_read, of what a snapshot kept. Errors: NO_SNAPSHOT too. */
 int32_t nandu_store_read_at(nandu_store *store, uint32_t snapshot, const void *key, size_t key_size, size_t offset, void *buffer, size_t buffer_size);
+
+/* As nandu_store_digest, of what a snapshot kept: what the store's was when it was taken. Errors: NO_SNAPSHOT too. */
+int nandu_store_digest_at(nandu_store *store, uint32_t snapshot, uint64_t *digest);
 
 /* ---- Cursors ------------------------------------------------------------------------------------------------------------------ */
 
@@ -476,6 +486,12 @@ int nandu_fs_stats(nandu_fs *fs, nandu_stats *stats);
 
 /* As nandu_store_verify. scratch, which may be null with a size of 0, spares walks. */
 int32_t nandu_fs_verify(nandu_fs *fs, void *scratch, size_t scratch_size, nandu_report report, void *context);
+
+/* As nandu_store_digest, over every path and what it leads to: type, permissions, owner, device, size, content, target, attributes, and which paths
+ * are names of one file. Holes are zeros. Times, numbers of inodes and files without a name do not count. What is partly written in memory is
+ * programmed first, which may take a page. Reads each page of every file, and for each name the leaves that it and its inode are in; where files have
+ * several names, all leaves and names once more for some of these files. Errors: FULL too, if there is no room for what is partly written. */
+int nandu_fs_digest(nandu_fs *fs, uint64_t *digest);
 
 /* As nandu_store_snapshot, of all files, with what was written and not synced. nandu_fs_options.snapshot mounts one, to be read. */
 int nandu_fs_snapshot(nandu_fs *fs, uint32_t *snapshot);

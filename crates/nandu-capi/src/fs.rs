@@ -227,6 +227,14 @@ extern "C" fn nandu_fs_verify(
 
 #[cfg(feature = "snapshots")]
 #[unsafe(no_mangle)]
+extern "C" fn nandu_fs_digest(fs: Handle<Inner>, digest: Out<u64>) -> c_int {
+    status(fs.with(|fs| {
+        digest.check()?;
+        digest.set(fs.digest()?)
+    }))
+}
+
+#[unsafe(no_mangle)]
 extern "C" fn nandu_fs_snapshot(fs: Handle<Inner>, snapshot: Out<u32>) -> c_int {
     status(fs.with(|fs| {
         snapshot.check()?;

@@ -89,3 +89,12 @@ extern "C" fn nandu_store_read_at(
         store.at(&snapshot).read(key.bytes(key_size)?, offset, buffer)?.ok_or(Code::NOT_FOUND)
     }))
 }
+
+#[unsafe(no_mangle)]
+extern "C" fn nandu_store_digest_at(store: Handle<Inner>, snapshot: u32, digest: Out<u64>) -> c_int {
+    status(store.with(|store| {
+        digest.check()?;
+        let snapshot = snapshot_of(store, snapshot)?;
+        digest.set(store.at(&snapshot).digest()?)
+    }))
+}

@@ -294,3 +294,11 @@ extern "C" fn nandu_store_verify(store: Handle<Inner>, report: Report, context: 
         Ok(store.verify(&mut |violation| reporter.report(&violation))?)
     }))
 }
+
+#[unsafe(no_mangle)]
+extern "C" fn nandu_store_digest(store: Handle<Inner>, digest: Out<u64>) -> c_int {
+    status(store.with(|store| {
+        digest.check()?;
+        digest.set(store.digest()?)
+    }))
+}

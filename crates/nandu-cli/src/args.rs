@@ -5,7 +5,7 @@ use clap::{Args, Parser, Subcommand};
 use crate::failure::Failure;
 use crate::fstab;
 use crate::verbs::{
-    backup, check, chip, completions, create, dump, fs, info, kv, lab, man, map, mount, raw, tour, trace,
+    backup, check, chip, completions, create, digest, dump, fs, info, kv, lab, man, map, mount, raw, tour, trace,
 };
 
 const AFTER_HELP: &str = "\
@@ -62,6 +62,11 @@ pub(crate) enum Verb {
     Backup(backup::Backup),
     /// Check every invariant of what an image holds; repair a file system
     Check(check::Check),
+    /// 64 bits over all records or files that an image holds, to keep elsewhere and compare
+    ///
+    /// Two images with the same records, or the same files, have one digest, whatever was done to them and on whatever chips. Of
+    /// files all counts but times and numbers of inodes. It notices accidents, and not attackers.
+    Digest(digest::Digest),
     /// Show the bytes of a page
     #[command(subcommand)]
     Dump(dump::Dump),

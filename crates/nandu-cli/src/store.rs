@@ -9,13 +9,16 @@ use nandu::{Error, Options, Store};
 use crate::flash::{Flash, FlashError};
 use crate::{kind, session};
 
+/// Memory for nodes of the tree where nobody said how much.
+const CACHE_SIZE: u32 = 65_536;
+
 const CACHE_SIZE_MAX: i64 = 1 << 30;
 
 /// The memory that a store is opened in.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct CacheArgs {
     /// Memory for nodes of the tree; more of it means fewer page reads
-    #[arg(long, value_name = "BYTES", default_value_t = 65_536, value_parser = clap::value_parser!(u32).range(..=CACHE_SIZE_MAX))]
+    #[arg(long, value_name = "BYTES", default_value_t = CACHE_SIZE, value_parser = clap::value_parser!(u32).range(..=CACHE_SIZE_MAX))]
     pub(crate) cache: u32,
 }
 
@@ -23,6 +26,9 @@ pub(crate) struct CacheArgs {
 const PENDING_SIZE: usize = 65_535;
 
 impl CacheArgs {
+    /// What a verb takes that does not ask.
+    pub(crate) const DEFAULT: CacheArgs = CacheArgs { cache: CACHE_SIZE };
+
     pub(crate) fn options(self) -> Options {
         Options { cache_size: self.cache as usize, pending_size: PENDING_SIZE, ..Options::DEFAULT }
     }

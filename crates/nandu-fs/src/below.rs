@@ -137,6 +137,14 @@ impl<'m, N: Nand> Records<'m, N> {
         Ok(size.map(|size| size.saturating_sub(from).min(out.len())))
     }
 
+    /// Records that there are.
+    pub(crate) fn count(&mut self) -> Outcome<u64, N> {
+        match self.view() {
+            None => Ok(self.engine.record_count()),
+            Some(number) => self.engine.at(number).record_count(),
+        }
+    }
+
     pub(crate) fn range(
         &mut self,
         from: Bound<&[u8]>,

@@ -87,6 +87,7 @@ mod below;
 mod check;
 mod commit;
 mod create;
+mod digest;
 mod error;
 mod file;
 #[cfg(feature = "embedded-io")]

@@ -89,6 +89,7 @@ mod readme {}
 #[cfg(feature = "snapshots")]
 mod at;
 mod delete_range;
+mod digest;
 mod error;
 mod fixed;
 mod map;

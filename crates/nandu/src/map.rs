@@ -215,6 +215,15 @@ impl<'m, N: Nand, K: Fixed<KEY>, const KEY: usize, V: Fixed<VALUE>, const VALUE:
         self.store.verify(report)
     }
 
+    /// As [`Store::digest`], over the bytes of keys and values, their high byte first.
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::digest`].
+    pub fn digest(&mut self) -> Result<u64, Error<N::Error>> {
+        self.store.digest()
+    }
+
     /// As [`Store::stats`].
     pub fn stats(&self) -> LogStats {
         self.store.stats()

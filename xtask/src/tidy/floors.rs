@@ -35,7 +35,13 @@ const STORE: House = House {
     name: "nandu",
     shared: "Store",
     called: &["self.", "store.", "Self::", "Store::"],
-    floors: &[&["error", "fixed", "options", "verify"], &["at"], &["store"], &["delete_range", "map", "writer"]],
+    floors: &[
+        &["error", "fixed", "options", "verify"],
+        &["at"],
+        &["store"],
+        &["digest"],
+        &["delete_range", "map", "writer"],
+    ],
     large: &[],
 };
 
@@ -81,7 +87,7 @@ const FILE_SYSTEM: House = House {
         &["files", "snapshots", "xattrs"],
         &["create"],
         &["check", "links"],
-        &["file", "file_system", "rename"],
+        &["digest", "file", "file_system", "rename"],
         &["file_on"],
     ],
     large: &[],

@@ -294,6 +294,34 @@ static void cuts(ram_chip *ram) {
     }
 }
 
+static uint64_t digest_of(nandu_fs *fs) {
+    uint64_t digest = 0;
+    stack_begin();
+    EXPECT(nandu_fs_digest(fs, &digest), 0);
+    stack_end("digest");
+    return digest;
+}
+
+/* The digest is of what names lead to, and of nothing that was. */
+static void digests(nandu_fs *fs) {
+    const uint64_t before = digest_of(fs);
+    uint64_t file;
+    EXPECT(nandu_fs_create_at(fs, NANDU_ROOT, "digest", 0644, &file), 0);
+    const uint64_t empty = digest_of(fs);
+    EXPECT(nandu_fs_write_at(fs, file, 10000, "1", 1), 1);
+    const uint64_t one = digest_of(fs);
+    EXPECT(nandu_fs_rename(fs, "digest", "other", 0), 0);
+    const uint64_t renamed = digest_of(fs);
+    CHECK(empty != before && one != before && one != empty && renamed != one);
+    EXPECT(nandu_fs_set_now(fs, 1900000000, 0), 0);
+    EXPECT(nandu_fs_write_at(fs, file, 0, "\0\0", 2), 2);
+    CHECK(digest_of(fs) == renamed);
+    EXPECT(nandu_fs_sync(fs), 0);
+    CHECK(digest_of(fs) == renamed);
+    EXPECT(nandu_fs_unlink(fs, "other"), 0);
+    CHECK(digest_of(fs) == before);
+}
+
 void test_files(ram_chip *first, ram_chip *second) {
     nandu_fs *fs = format(first, memory, sizeof memory), *twin;
     nandu_statfs room;
@@ -310,6 +338,7 @@ void test_files(ram_chip *first, ram_chip *second) {
     CHECK(nandu_fs_idle(fs, 10) >= 0);
     EXPECT(nandu_fs_verify(fs, NULL, 0, NULL, NULL), 0);
     EXPECT(nandu_fs_verify(fs, found, sizeof found, NULL, NULL), 0);
+    digests(fs);
     twin = format(second, other, sizeof other);
     EXPECT(nandu_fs_lookup(twin, "settings", &ino), NANDU_ERR_NOT_FOUND);
     stack_begin();
@@ -389,6 +418,7 @@ static void no_handle(nandu_fs *fs, int error) {
     EXPECT(nandu_fs_stats(fs, &stats), error);
     EXPECT(nandu_fs_statfs(fs, &room), error);
     EXPECT(nandu_fs_verify(fs, NULL, 0, NULL, NULL), error);
+    EXPECT(nandu_fs_digest(fs, &ino), error);
     EXPECT(nandu_fs_stat(fs, "", &stat), error);
     EXPECT(nandu_fs_stat_at(fs, NANDU_ROOT, &stat), error);
     EXPECT(nandu_fs_lookup(fs, "", &ino), error);
@@ -443,6 +473,7 @@ static void nulls(nandu_fs *fs) {
     EXPECT(nandu_fs_stats(fs, NULL), NANDU_ERR_ARGUMENT);
     EXPECT(nandu_fs_statfs(fs, NULL), NANDU_ERR_ARGUMENT);
     EXPECT(nandu_fs_verify(fs, NULL, 1, NULL, NULL), NANDU_ERR_ARGUMENT);
+    EXPECT(nandu_fs_digest(fs, NULL), NANDU_ERR_ARGUMENT);
     EXPECT(nandu_fs_stat(fs, NULL, &stat), NANDU_ERR_ARGUMENT);
     EXPECT(nandu_fs_stat(fs, "", NULL), NANDU_ERR_ARGUMENT);
     EXPECT(nandu_fs_stat_at(fs, NANDU_ROOT, NULL), NANDU_ERR_ARGUMENT);

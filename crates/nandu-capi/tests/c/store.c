@@ -250,6 +250,41 @@ static void cuts(ram_chip *ram) {
     CHECK(ram->waits > ram->programs);
 }
 
+static uint64_t digest_of(nandu_store *store) {
+    uint64_t digest = 0;
+    stack_begin();
+    EXPECT(nandu_store_digest(store, &digest), 0);
+    stack_end("digest");
+    return digest;
+}
+
+/* The digest is of what there is, and of nothing that was. */
+static uint64_t digests(nandu_store *store) {
+    const uint64_t before = digest_of(store);
+    EXPECT(nandu_store_put(store, "digest", 6, "1", 1), 0);
+    const uint64_t one = digest_of(store);
+    EXPECT(nandu_store_put(store, "digest", 6, "2", 1), 0);
+    const uint64_t two = digest_of(store);
+    CHECK(one != before && two != before && one != two);
+    EXPECT(nandu_store_put(store, "digest", 6, "1", 1), 0);
+    CHECK(digest_of(store) == one);
+#ifdef WITH_SNAPSHOTS
+    uint32_t snapshot = 0;
+    uint64_t kept = 0;
+    EXPECT(nandu_store_snapshot(store, &snapshot), 0);
+    CHECK(digest_of(store) == one);
+    EXPECT(nandu_store_delete(store, "digest", 6), 0);
+    EXPECT(nandu_store_digest_at(store, snapshot, &kept), 0);
+    CHECK(kept == one && digest_of(store) == before);
+    EXPECT(nandu_store_release(store, snapshot), 0);
+    EXPECT(nandu_store_digest_at(store, snapshot, &kept), NANDU_ERR_NO_SNAPSHOT);
+#else
+    EXPECT(nandu_store_delete(store, "digest", 6), 0);
+#endif
+    CHECK(digest_of(store) == before);
+    return before;
+}
+
 void test_store(ram_chip *first, ram_chip *second) {
     nandu_store *store = format(first, memory, sizeof memory), *twin;
     records(store);
@@ -263,6 +298,7 @@ void test_store(ram_chip *first, ram_chip *second) {
 #endif
     EXPECT(nandu_store_verify(store, report, NULL), 0);
     CHECK(reports == 0);
+    const uint64_t digest = digests(store);
 
     /* Two volumes at once. */
     char text[4];
@@ -280,6 +316,7 @@ void test_store(ram_chip *first, ram_chip *second) {
     nandu_stats stats;
     EXPECT(nandu_store_stats(store, &stats), 0);
     CHECK(stats.was_cut == 0);
+    CHECK(digest_of(store) == digest);
     stack_begin();
     EXPECT(nandu_store_close(store), 0);
     stack_end("close");
@@ -373,6 +410,7 @@ static void no_handle(nandu_store *store, int error) {
     nandu_store_info info;
     nandu_edit edit = {"a", 1, "", 0};
     nandu_cursor cursor;
+    uint64_t digest;
     EXPECT(nandu_store_put(store, "a", 1, "", 0), error);
     EXPECT(nandu_store_get(store, "a", 1, text, sizeof text), error);
     EXPECT(nandu_store_read(store, "a", 1, 0, text, sizeof text), error);
@@ -385,6 +423,7 @@ static void no_handle(nandu_store *store, int error) {
     EXPECT(nandu_store_info_of(store, &info), error);
     EXPECT(nandu_store_stats(store, &stats), error);
     EXPECT(nandu_store_verify(store, report, NULL), error);
+    EXPECT(nandu_store_digest(store, &digest), error);
     EXPECT(nandu_cursor_open(&cursor, store), error);
 #ifdef WITH_SNAPSHOTS
     uint32_t snapshot = 0;
@@ -393,6 +432,7 @@ static void no_handle(nandu_store *store, int error) {
     EXPECT(nandu_store_snapshots(store, &snapshot, 1), error);
     EXPECT(nandu_store_get_at(store, snapshot, "a", 1, text, sizeof text), error);
     EXPECT(nandu_store_read_at(store, snapshot, "a", 1, 0, text, sizeof text), error);
+    EXPECT(nandu_store_digest_at(store, snapshot, &digest), error);
     EXPECT(nandu_cursor_open_at(&cursor, store, snapshot), error);
 #endif
     EXPECT(nandu_store_close(store), error);
@@ -416,6 +456,7 @@ static void nulls(nandu_store *store) {
     EXPECT(nandu_store_batch(store, NULL, 1), NANDU_ERR_ARGUMENT);
     EXPECT(nandu_store_info_of(store, NULL), NANDU_ERR_ARGUMENT);
     EXPECT(nandu_store_stats(store, NULL), NANDU_ERR_ARGUMENT);
+    EXPECT(nandu_store_digest(store, NULL), NANDU_ERR_ARGUMENT);
     EXPECT(nandu_cursor_open(NULL, store), NANDU_ERR_ARGUMENT);
     EXPECT(nandu_cursor_next(NULL, &entry), NANDU_ERR_ARGUMENT);
     EXPECT(nandu_cursor_previous(NULL, &entry), NANDU_ERR_ARGUMENT);
@@ -429,6 +470,7 @@ static void nulls(nandu_store *store) {
     EXPECT(nandu_store_verify(store, NULL, NULL), 0);
 #ifdef WITH_SNAPSHOTS
     EXPECT(nandu_store_snapshot(store, NULL), NANDU_ERR_ARGUMENT);
+    EXPECT(nandu_store_digest_at(store, 1, NULL), NANDU_ERR_ARGUMENT);
     EXPECT(nandu_store_snapshots(store, NULL, 0), 0);
 #endif
     const nandu_cursor zero = {0};

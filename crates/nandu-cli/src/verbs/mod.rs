@@ -6,6 +6,7 @@ pub(crate) mod chip;
 pub(crate) mod completions;
 pub(crate) mod create;
 pub(crate) mod device_info;
+pub(crate) mod digest;
 pub(crate) mod dump;
 pub(crate) mod fs;
 pub(crate) mod info;
@@ -34,6 +35,7 @@ pub(crate) fn run(verb: &Verb, out: &mut Output) -> anyhow::Result<()> {
         Verb::Mount(args) => mount::run(args, out),
         Verb::Backup(args) => backup::run(args, out),
         Verb::Check(args) => check::run(args, out),
+        Verb::Digest(args) => digest::run(args, out),
         Verb::Dump(args) => dump::run(args, out),
         Verb::Raw(args) => raw::run(args, out),
         Verb::Trace(args) => trace::run(args, out),

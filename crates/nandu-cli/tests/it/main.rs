@@ -5,6 +5,7 @@
 mod check;
 mod dffs;
 mod differential;
+mod digest;
 mod dumps;
 mod format_one;
 mod fs_snapshots;

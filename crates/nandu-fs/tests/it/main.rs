@@ -6,6 +6,7 @@ mod capacity;
 mod costs;
 mod cuts;
 mod damage;
+mod digest;
 mod directories;
 mod faults;
 mod files;

@@ -8,6 +8,7 @@ mod costs;
 mod cursor;
 mod cuts;
 mod delete_range;
+mod digest;
 mod faults;
 mod fuzz;
 mod heart_cases;
