@@ -636,18 +636,23 @@ pub(crate) fn relieve<N: Nand, C: Cells>(
     mut leaves: usize,
 ) -> Outcome<(), N> {
     debug_assert!(keeper.waiting().changes.unsynced() == 0, "what is unsynced is in no leaf");
-    let max = waiting_max(keeper.waiting(), keeper.tree().path.shape());
-    let memory = memory.min(max / 2);
-    while keeper.waiting().changes.waiting() + memory > max && leaves > 0 {
-        leaves -= 1;
-        merge_leaf(keeper, Which::Densest)?;
-    }
-    for _ in 0..CLAIMS_MAX {
-        if leaves == 0 || has_room(keeper.waiting(), keeper.tree().path.shape(), (memory, 0)) {
+    // With as many commits each of today's members has left, and memory holds of what is merged only what newer ones list.
+    let mut members = keeper.waiting().window.len();
+    while leaves > 0 {
+        let (tree, waiting) = keeper.parts();
+        // Less may wait where the tree grows meanwhile.
+        let max = waiting_max(waiting, tree.path.shape());
+        let memory = memory.min(max / 2);
+        if waiting.changes.waiting() + memory > max {
+            leaves -= 1;
+            merge_leaf(keeper, Which::Densest)?;
+        } else if members == 0 || has_room(waiting, tree.path.shape(), (memory, 0)) {
             break;
+        } else {
+            members -= 1;
+            keeper.ready()?;
+            keeper.bury()?;
         }
-        keeper.ready()?;
-        keeper.bury()?;
     }
     Ok(())
 }
