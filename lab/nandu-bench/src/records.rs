@@ -88,6 +88,12 @@ pub trait Records {
     ///
     /// As [`put`](Records::put).
     fn sync(&mut self) -> Outcome<()>;
+    /// Brings every change to its place.
+    ///
+    /// # Errors
+    ///
+    /// As [`put`](Records::put).
+    fn merge(&mut self) -> Outcome<()>;
     /// Does background work of up to so many pages; says whether there is more.
     ///
     /// # Errors
@@ -222,6 +228,10 @@ impl<C: nandu::Cells> Records for Store<'_, &mut Sim, C> {
 
     fn sync(&mut self) -> Outcome<()> {
         Store::sync(self)
+    }
+
+    fn merge(&mut self) -> Outcome<()> {
+        Store::merge(self)
     }
 
     fn idle(&mut self, pages: u32) -> Outcome<bool> {

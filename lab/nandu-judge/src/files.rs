@@ -1,6 +1,6 @@
 //! The file system as the suite knows it.
 
-use nandu::fs::{Format, Fs, Options};
+use nandu::fs::{Format, Fs, FsError, Options};
 use nandu::nand::{Geometry, Nand};
 use nandu_files::Time;
 use nandu_sim::Sim;
@@ -16,6 +16,11 @@ impl Files {
     /// One with so many bytes for nodes and for changes that wait.
     pub(crate) fn new(cache_size: usize, pending_size: usize) -> Files {
         Files { options: Options { cache_size, pending_size, ..Options::DEFAULT } }
+    }
+
+    /// One with these options.
+    pub(crate) fn with(options: Options) -> Files {
+        Files { options }
     }
 
     /// The same with both modes of the cells of such a chip.
@@ -46,6 +51,11 @@ impl System for Files {
 
     fn end<N: Nand>(&self, fs: &mut Fs<'_, N>, now: Time) {
         fs.request_end(now);
+    }
+
+    fn let_go<'m, N: Nand + 'm>(&self, fs: &mut Fs<'m, N>) -> Result<(), FsError<N::Error>> {
+        let numbers: Vec<u32> = fs.snapshots().collect();
+        numbers.into_iter().try_for_each(|number| fs.release_snapshot(number))
     }
 
     fn step<N: Nand>(&self, fs: &mut Fs<'_, N>, now: Time) -> Option<Stepped> {

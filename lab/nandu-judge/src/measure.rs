@@ -129,6 +129,7 @@ const MEASURES: &[(&str, Measure)] = &[
     ("call-erases", |judge| judge.of_lives(Tally::erases)),
     ("call-reads", |judge| judge.of_lives(Tally::reads)),
     ("refused", |judge| judge.of_lives(Tally::refused)),
+    ("liveness", |judge| judge.of_lives(Tally::dead)),
     ("room-records", |judge| room::records(judge.form)),
     ("room-files", |judge| room::files(judge.form)),
     ("room-two-bits", |_| room::two_bits()),

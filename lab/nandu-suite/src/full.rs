@@ -6,6 +6,7 @@ use nandu_files::errno::ENOSPC;
 use nandu_files::{FileError, FileSystem, Ino};
 use nandu_sim::{Chip, Sim};
 
+use crate::liveness::{self, serves_again};
 use crate::operation::{Chance, NEW};
 use crate::refused::Refused;
 use crate::seen::{content, violations};
@@ -151,7 +152,13 @@ pub fn live<S: System>(system: &S, chip: Chip, seed: u64, chance: &mut Chance, s
             break;
         }
     }
-    filled.refused
+    let (fs, _, refused) = filled.into_parts();
+    if system.promises_liveness()
+        && let Err(what) = serves_again(&liveness::Files(system), &mut fs.abandon())
+    {
+        panic!("seed {seed}, at the end: {what}");
+    }
+    refused
 }
 
 /// Fills a chip with files, finds all of them after the next mount, removes them, and fills it again with nearly as much, so many times.

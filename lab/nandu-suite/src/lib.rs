@@ -23,6 +23,7 @@ pub mod conformance;
 pub mod cuts;
 pub mod full;
 pub mod idle;
+pub mod liveness;
 pub mod lives;
 mod model;
 mod operation;

@@ -12,6 +12,7 @@ use nandu_nand::{BlockAddr, CellMode, ErrorType, Geometry, Nand, PageAddr, ReadS
 use nandu_sim::{Chip, Decay, OperationKind, Sim, SimError, Tear};
 
 use crate::cuts::choose;
+use crate::liveness::{Files, serves_again};
 use crate::model::Model;
 use crate::operation::{Chance, NAMES, Op, Slots, apply_errno};
 use crate::promise::Promise;
@@ -371,6 +372,11 @@ pub fn live<S: System>(system: &S, way: Way, formatted: &Sim, seed: u64) -> Coun
         if let Some((heir, _)) = tester.borrow_mut().heir.take() {
             chip = heir;
         }
+    }
+    if system.promises_liveness()
+        && let Err(what) = serves_again(&Files(&system), &mut chip)
+    {
+        panic!("life {seed}, at the end: {what}");
     }
     tester.into_inner().count
 }

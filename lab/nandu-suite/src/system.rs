@@ -74,6 +74,24 @@ pub trait System: Clone + 'static {
         false
     }
 
+    /// Whether a life ends with [`liveness`](crate::liveness): the system promises what that asks.
+    fn promises_liveness(&self) -> bool {
+        false
+    }
+
+    /// Gives up what keeps room and has no name, as snapshots are.
+    ///
+    /// # Errors
+    ///
+    /// What the file system says.
+    fn let_go<'m, N: Nand + 'm>(
+        &self,
+        fs: &mut Self::Mounted<'m, N>,
+    ) -> Result<(), <Self::Mounted<'m, N> as FileSystem>::Error> {
+        let _ = fs;
+        Ok(())
+    }
+
     /// Memory for it.
     fn memory(&self, geometry: &Geometry) -> Vec<u8> {
         vec![0; self.memory_size(geometry)]

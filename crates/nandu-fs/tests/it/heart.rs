@@ -4,9 +4,10 @@ use nandu_files::errno::{EIO, ENOSPC};
 use nandu_files::{FileError, Ino};
 use nandu_fs::{Fs, FsError, LogOptions, Options};
 use nandu_sim::{Chip, Sim, Tear};
+use nandu_suite::liveness::{Files, serves_again};
 use nandu_suite::{Chance, NEW};
 
-use crate::rig::{FORMAT, memory};
+use crate::rig::{FORMAT, Nandu, memory};
 
 /// What lives are lived on: a part with other pages and blocks, and how often the power goes.
 #[derive(Clone, Copy, Debug)]
@@ -111,7 +112,13 @@ fn live(world: &World, seed: u64) -> u64 {
             outcome => drop(granted(outcome, &place, "unlink")),
         }
     }
-    granted(fs.unmount(), &place, "unmount").unwrap();
+    let mut sim = granted(fs.unmount(), &place, "unmount").unwrap();
+    // With `read_back` a mount reads more.
+    if !options.log.read_back
+        && let Err(what) = serves_again(&Files(&Nandu(options)), &mut sim)
+    {
+        panic!("{place}: {what}");
+    }
     reads_max
 }
 

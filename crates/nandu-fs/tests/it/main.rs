@@ -11,6 +11,7 @@ mod directories;
 mod faults;
 mod files;
 mod heart;
+mod liveness;
 mod lives;
 #[cfg(feature = "mlc")]
 mod mlc_lives;

@@ -2,6 +2,8 @@
 
 use std::sync::OnceLock;
 
+#[cfg(feature = "snapshots")]
+use nandu_fs::FsError;
 #[cfg(feature = "mlc")]
 use nandu_fs::placement::Class;
 use nandu_fs::{Attributes, Capabilities, Format, Fs, Options, Time};
@@ -95,6 +97,16 @@ impl System for Nandu {
         let before = fs.stats().programs_for(Cause::Levelling);
         fs.step(at).unwrap();
         Some(Stepped { at, levelled: fs.stats().programs_for(Cause::Levelling) > before })
+    }
+
+    fn promises_liveness(&self) -> bool {
+        true
+    }
+
+    #[cfg(feature = "snapshots")]
+    fn let_go<'m, N: Nand + 'm>(&self, fs: &mut Fs<'m, N>) -> Result<(), FsError<N::Error>> {
+        let numbers: Vec<u32> = fs.snapshots().collect();
+        numbers.into_iter().try_for_each(|number| fs.release_snapshot(number))
     }
 
     fn has_tail<N: Nand>(&self, fs: &Fs<'_, N>) -> bool {

@@ -6,6 +6,7 @@ use nandu_fs::{Fs, FsError, Ino, Options, Time};
 use nandu_sim::power_cut::{Driver, Run};
 use nandu_sim::{Chip, Sim};
 use nandu_suite::cuts::choose;
+use nandu_suite::liveness::{Files, serves_again};
 use nandu_suite::{Chance, Everything, Model, SMALL, Slots, System, apply_errno, everything, violations};
 
 use crate::lives::TAGGED;
@@ -78,11 +79,10 @@ fn live(chip: Chip, options: Options, seed: u64, operations: u64) -> (u32, u32) 
             _ => {}
         }
     }
-    for number in kept.keys() {
-        fs.release_snapshot(*number).unwrap();
-    }
-    while fs.idle(16).unwrap() {}
     assert_eq!(violations(&mut fs), Vec::<String>::new());
+    if let Err(what) = serves_again(&Files(&system), &mut fs.abandon()) {
+        panic!("seed {seed}: {what}");
+    }
     (refused, taken)
 }
 

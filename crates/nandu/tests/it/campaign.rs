@@ -10,6 +10,7 @@ use nandu_sim::power_cut::{Driver, Run};
 use nandu_sim::{Chip, Sim, SimError};
 
 use super::cuts::{number, swarm_seed};
+use super::liveness::serves_again_sometimes;
 use super::values::{Records, pattern, records};
 
 type Error = nandu::Error<SimError>;
@@ -323,7 +324,7 @@ fn run(number: u64, tried: &mut Tried, goals: [u64; 3]) {
     };
     let check = |chip: &mut Sim, promise: &Promise| {
         let mut memory = world.memory();
-        let mut store = world.open(chip, &mut memory).unwrap();
+        let mut store = world.open(&mut *chip, &mut memory).unwrap();
         let mut violations = Vec::new();
         store.verify(&mut |violation| violations.push(violation)).unwrap();
         assert_eq!(violations, []);
@@ -335,6 +336,7 @@ fn run(number: u64, tried: &mut Tried, goals: [u64; 3]) {
             promise.durable
         );
         assert_eq!(store.record_count(), found.len() as u64);
+        serves_again_sometimes(world.options(), chip);
         found
     };
 

@@ -7,6 +7,8 @@ use nandu::{Direction, Edit, Options, Store};
 use nandu_sim::power_cut::{Driver, Run};
 use nandu_sim::{Chip, Sim};
 
+use super::liveness::serves_again_sometimes;
+
 type Records = BTreeMap<Vec<u8>, Vec<u8>>;
 
 /// What the store said is durable, and the one change that it has said nothing of yet.
@@ -226,7 +228,7 @@ fn random_chains_of_cuts() {
 #[test]
 #[ignore = "takes as long as it is told to"]
 fn swarm() {
-    run_swarm(formatted(Chip::TINY), (4, 10), workload, recover, check);
+    run_swarm((formatted(Chip::TINY), OPTIONS), (4, 10), workload, recover, check);
 }
 
 /// A number from the environment.
@@ -244,9 +246,9 @@ pub(crate) fn swarm_seed() -> u64 {
     number("NANDU_SWARM_SEED", 1)
 }
 
-/// Runs a share of the cases that somebody asks for.
+/// Runs a share of the cases that somebody asks for. After some of the chains the store has to serve again.
 pub(crate) fn run_swarm<T: Clone + Default, W: Fn(&mut Sim, &mut T) -> Run, R: PartialEq + std::fmt::Debug>(
-    chip: Sim,
+    (chip, options): (Sim, Options),
     (part, of): (u64, u64),
     workload: impl Fn(u32) -> W,
     recover: impl Fn(&mut Sim) -> Run,
@@ -265,7 +267,11 @@ pub(crate) fn run_swarm<T: Clone + Default, W: Fn(&mut Sim, &mut T) -> Run, R: P
                 eprint!("\r{done} of {total} chains, {:.0} s", started.elapsed().as_secs_f64());
             }
         })
-        .random(count, workload(changes), recover, check);
+        .random(count, workload(changes), recover, |chip: &mut Sim, promise: &T| {
+            let found = check(chip, promise);
+            serves_again_sometimes(options, chip);
+            found
+        });
     eprintln!();
     println!("{} chains of cuts, {} cuts, seed {seed}: nothing acknowledged was lost", summary.cases, summary.cuts);
 }

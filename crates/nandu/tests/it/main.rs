@@ -15,6 +15,7 @@ mod heart_cases;
 mod idle;
 mod large_values;
 mod life;
+mod liveness;
 mod memory;
 mod partitions;
 mod pending;

@@ -6,6 +6,7 @@ use nandu::{Durability, Options, Store};
 use nandu_sim::{Chip, Sim, SimError};
 use nandu_suite::{Refused, live_all, lives_asked_for};
 
+use super::liveness::serves_again;
 use super::values::{check_sound, records};
 
 type Error = nandu::Error<SimError>;
@@ -147,6 +148,7 @@ fn live(world: &World, seed: u64) -> Refused {
     count_full(store.merge(), &mut refused, "merges");
     assert!(records(&mut store).unwrap() == model, "seed {seed}");
     check_sound(&mut store);
+    serves_again(options, &mut store.abandon(), &format!("seed {seed}"));
     refused
 }
 

@@ -172,6 +172,7 @@ fn model(chip: Chip, seed: u64, changes: u32, keys: u32, pages_max: usize) -> Ou
         outcome.moved += store.stats().programs_for(Cause::Gc);
         chip = if round % 2 == 0 { store.unmount().unwrap() } else { store.abandon() };
     }
+    crate::liveness::serves_again(OPTIONS, &mut chip, &format!("seed {seed}"));
     outcome
 }
 
@@ -415,7 +416,13 @@ fn random_chains_of_cuts() {
 fn swarm() {
     let seed = crate::cuts::swarm_seed();
     let chip = formatted(Chip::TINY.with_blocks(18 + (seed % 20) as u32));
-    crate::cuts::run_swarm(chip, (2, 10), |changes| workload(changes, seed.is_multiple_of(2)), recover, check);
+    crate::cuts::run_swarm(
+        (chip, OPTIONS),
+        (2, 10),
+        |changes| workload(changes, seed.is_multiple_of(2)),
+        recover,
+        check,
+    );
 }
 
 #[test]

@@ -195,7 +195,13 @@ fn random_chains_of_cuts_among_large_values() {
 #[test]
 #[ignore = "takes as long as it is told to"]
 fn swarm() {
-    super::cuts::run_swarm(formatted(Chip::TINY), (2, 10), |changes| workload(changes, false), recover, check);
+    super::cuts::run_swarm(
+        (formatted(Chip::TINY), OPTIONS),
+        (2, 10),
+        |changes| workload(changes, false),
+        recover,
+        check,
+    );
 }
 
 /// Two in ten.
@@ -203,7 +209,7 @@ fn swarm() {
 #[ignore = "takes as long as it is told to"]
 fn swarm_among_large_values() {
     let chip = formatted(SMALL.with_blocks(24));
-    super::cuts::run_swarm(chip, (2, 10), |changes| workload(changes, true), recover, check);
+    super::cuts::run_swarm((chip, OPTIONS), (2, 10), |changes| workload(changes, true), recover, check);
 }
 
 /// Filled until it is full, then emptied, in both cases without a sync of the caller's.

@@ -6,10 +6,11 @@ use nandu::fs::{Format, Fs, FsError, Ino, LogOptions, Options};
 use nandu::nand::{Pairing, TearScope};
 use nandu_files::errno;
 use nandu_sim::{Counters, Sim, SimError};
-use nandu_suite::{Chance, NEW, Op, Slots, apply, resolve, violations};
+use nandu_suite::{Chance, NEW, Op, Slots, apply, liveness, resolve, violations};
 
 use super::tally::{Tally, Whose};
-use super::{chip, cut_soon, pending, power_on};
+use super::{chip, cut_soon, is_asked, pending, power_on};
+use crate::files::Files;
 use crate::measure::Form;
 
 /// Blocks of the smallest chip.
@@ -52,6 +53,8 @@ struct Life {
     kept: BTreeMap<usize, (usize, u8)>,
     slots: Slots,
     tally: Tally,
+    /// Whether the life ends with liveness.
+    is_asked: bool,
 }
 
 fn name(number: usize) -> Vec<u8> {
@@ -106,6 +109,7 @@ fn live_with(whose: Whose, form: Form, (seed, given): (u64, Option<usize>)) -> R
         kept: BTreeMap::new(),
         slots: Slots::default(),
         tally: Tally::default(),
+        is_asked: is_asked(form, seed),
     };
     let mut sim = Sim::with_seed(chip, seed);
     let mut memory = vec![0; Fs::<Sim>::memory_required(&chip.geometry, &options)];
@@ -149,10 +153,17 @@ impl Life {
             power_on(chip);
         }
         let mut fs = self.mount(chip, memory)?;
-        match violations(&mut fs).first() {
-            None => Ok(()),
-            Some(violation) => Err(format!("an invariant is violated: {violation}")),
+        if let Some(violation) = violations(&mut fs).first() {
+            return Err(format!("an invariant is violated: {violation}"));
         }
+        let _ = fs.abandon();
+        if !self.is_asked {
+            return Ok(());
+        }
+        let system = Files::with(self.options);
+        let found = liveness::measured(&liveness::Files(&system), chip)?;
+        self.tally.liveness(self.whose, &found, &self.here());
+        Ok(())
     }
 
     /// Mounts, with cuts in the recovery by chance, and looks at what has to be there.

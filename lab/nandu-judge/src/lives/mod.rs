@@ -2,10 +2,12 @@
 //!
 //! Each seed is a geometry, memory and habits of its own. A life fills its chip until there is no room, goes on there, and every now and then the power goes,
 //! sometimes in the recovery as well. Whatever is found afterwards has to be what some calls made: where something is lost, there are no numbers.
+//! At the end the power stays, and the volume has to serve again (`nandu_suite::liveness`).
 
 mod files;
 mod kept;
 mod records;
+mod stores;
 mod tally;
 
 use std::ops::Range;
@@ -24,6 +26,9 @@ use tally::Whose;
 /// Lives of each kind.
 const LIVES: (u64, u64) = (60, 2_000);
 
+/// Of so many lives one ends with liveness, which takes three fillings of the chip.
+const ASKED_ONE_IN: (u64, u64) = (5, 1);
+
 /// What is lived.
 #[derive(Clone, Copy)]
 enum Kind {
@@ -37,6 +42,11 @@ const KINDS: [Kind; 4] =
 /// The seeds that a form lives.
 pub(crate) fn seeds_of(form: Form) -> Range<u64> {
     0..form.pick(LIVES.0, LIVES.1)
+}
+
+/// Whether the life of this seed ends with liveness.
+fn is_asked(form: Form, seed: u64) -> bool {
+    seed.is_multiple_of(form.pick(ASKED_ONE_IN.0, ASKED_ONE_IN.1))
 }
 
 /// Lives of every kind, on all cores. The same seeds give the same numbers on any machine.

@@ -6,11 +6,12 @@ use nandu::{Durability, Edit, Error, Options};
 use nandu_bench::BenchError;
 use nandu_bench::records::{self, Cells, Outcome, Records};
 use nandu_sim::{Chip, Counters, Sim, SimError};
-use nandu_suite::Chance;
+use nandu_suite::{Chance, liveness};
 
 use super::kept::Kept;
+use super::stores::Stores;
 use super::tally::{Tally, Whose};
-use super::{chip, cut_soon, pending, power_on};
+use super::{chip, cut_soon, is_asked, pending, power_on};
 use crate::measure::Form;
 
 /// Bytes of a page of a large value that are not the value's or its key's, at most.
@@ -151,8 +152,8 @@ pub(super) fn live(form: Form, seed: u64) -> Result<Tally, String> {
     let mut sim = Sim::with_seed(chip, seed);
     let mut memory = vec![0; records::memory_required(&sim, &options)];
     let tally = Tally::default();
-    let mut life =
-        Life { seed, step: 0, options, chance, habits, known: Known::default(), kept: Kept::default(), tally };
+    let (known, kept, is_asked) = (Known::default(), Kept::default(), is_asked(form, seed));
+    let mut life = Life { seed, step: 0, options, chance, habits, known, kept, tally, is_asked };
     match records::format(&mut sim, Cells::Bytes, options, &mut memory) {
         Ok(store) => {
             life.habits.key_max = life.habits.key_max.min(store.key_size_max());
@@ -181,6 +182,8 @@ struct Life {
     known: Known,
     kept: Kept,
     tally: Tally,
+    /// Whether the life ends with liveness.
+    is_asked: bool,
 }
 
 impl Life {
@@ -199,10 +202,17 @@ impl Life {
         }
         let mut store = self.open(chip, memory)?;
         match store.verify() {
-            Ok(0) => Ok(()),
-            Ok(count) => Err(format!("{count} invariants are violated")),
-            Err(error) => Err(error.to_string()),
+            Ok(0) => {}
+            Ok(count) => return Err(format!("{count} invariants are violated")),
+            Err(error) => return Err(error.to_string()),
         }
+        drop(store);
+        if !self.is_asked {
+            return Ok(());
+        }
+        let found = liveness::measured(&Stores(self.options), chip)?;
+        self.tally.liveness(self.whose(), &found, &self.here());
+        Ok(())
     }
 
     /// Mounts, with cuts in the recovery by chance, and compares what is there.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use nandu_sim::Counters;
+use nandu_suite::liveness::Liveness;
 
 use crate::measure::Values;
 
@@ -67,6 +68,17 @@ impl Most {
     }
 }
 
+/// Volumes that were asked whether they serve again.
+#[derive(Clone, Debug, Default)]
+struct Served {
+    lives: u64,
+    /// Of them those that can only be read, on a chip that lost blocks.
+    read_only: u64,
+    /// Of them those that do not serve, and where and how first.
+    wrong: u64,
+    first: String,
+}
+
 /// What some lives found.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tally {
@@ -77,6 +89,7 @@ pub(crate) struct Tally {
     mounts: BTreeMap<Whose, Most>,
     /// What was refused that must not be, and where first; every kind that was tried is there.
     refused: BTreeMap<&'static str, (u64, String)>,
+    asked: BTreeMap<Whose, Served>,
 }
 
 impl Tally {
@@ -114,6 +127,20 @@ impl Tally {
         }
     }
 
+    /// A volume was asked whether it serves again.
+    pub(super) fn liveness(&mut self, whose: Whose, found: &Liveness, place: &dyn Fn() -> String) {
+        let asked = self.asked.entry(whose).or_default();
+        asked.lives += 1;
+        asked.read_only += u64::from(found.is_read_only);
+        if let Some(what) = found.wrong() {
+            asked.wrong += 1;
+            let what = format!("{}: {what}", place());
+            if asked.first.is_empty() {
+                asked.first = what;
+            }
+        }
+    }
+
     /// Takes in what other lives found, in whatever order.
     pub(super) fn add(&mut self, other: Tally) {
         (self.lives, self.calls, self.cuts) =
@@ -132,6 +159,15 @@ impl Tally {
             ours.0 += count;
             if ours.1.is_empty() || !place.is_empty() && place < ours.1 {
                 ours.1 = place;
+            }
+        }
+        for (whose, theirs) in other.asked {
+            let ours = self.asked.entry(whose).or_default();
+            ours.lives += theirs.lives;
+            ours.read_only += theirs.read_only;
+            ours.wrong += theirs.wrong;
+            if ours.first.is_empty() || !theirs.first.is_empty() && theirs.first < ours.first {
+                ours.first = theirs.first;
             }
         }
     }
@@ -170,6 +206,11 @@ impl Tally {
         self.refused.iter().map(|(what, (count, _))| ((*what).to_owned(), *count as f64)).collect()
     }
 
+    /// Volumes that do not serve again.
+    pub(crate) fn dead(&self) -> Values {
+        self.asked.iter().map(|(whose, asked)| (whose.name().to_owned(), asked.wrong as f64)).collect()
+    }
+
     /// How much was lived, and where the worst of each kind was found.
     pub(crate) fn in_words(&self) -> String {
         let mut text = format!("{} lives, {} calls, {} cuts", self.lives, self.calls, self.cuts);
@@ -182,6 +223,13 @@ impl Tally {
         }
         for (what, (count, place)) in self.refused.iter().filter(|(_, (count, _))| *count > 0) {
             text += &format!("\n  {what}: refused {count} times, first in {place}");
+        }
+        for (whose, Served { lives, read_only, wrong, first }) in &self.asked {
+            let of = if *wrong > 0 { format!(", first {first}") } else { String::new() };
+            text += &format!(
+                "\n  {}: {wrong} of {lives} do not serve again, {read_only} can only be read{of}",
+                whose.name()
+            );
         }
         text
     }
