@@ -22,10 +22,10 @@ pub const READS_MAX: u64 = 40;
 /// The pages that have to come back, of those of a fresh volume, in percent.
 const ROOM_PERCENT: u64 = 99;
 
-/// The puts that an emptied volume has to take, of those of a fresh one, in percent. Of 615 volumes the least were 90, on pages of 512 bytes.
+/// The puts that an emptied volume has to take, of those of a fresh one, in percent. Of 1,801 volumes two took less, 47 and 75.
 const PUTS_PERCENT: u64 = 85;
 
-/// What may be programmed behind the deletes until there is nothing left to do, for each page of the chip: a leaf that has changes is written once, and a page that lives is moved once. The most of 615 volumes
+/// What may be programmed behind the deletes until there is nothing left to do, for each page of the chip: a leaf that has changes is written once, and a page that lives is moved once. The most of 1,801 volumes
 /// were two thirds of that, where a snapshot that kept much had been released.
 const PROGRAMS_A_PAGE: u64 = 1;
 
