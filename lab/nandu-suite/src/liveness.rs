@@ -5,8 +5,8 @@
 //!
 //! Who has a volume says what it does as a [`Kind`]; [`Files`] is that for every [`System`](crate::System). The check is one for all.
 //!
-//! What a volume has room for is measured in two ways. Of the pages that live [`ROOM_PERCENT`] of a fresh volume's have to come back: that is exact, and one page of a leak shows. And the volume is filled again, in case it
-//! counts wrong; when a put is refused first depends on how the leaves before happen to be divided, so [`PUTS_PERCENT`] are enough there.
+//! What a volume has room for is measured in two ways. Of the pages that live `ROOM_PERCENT` of a fresh volume's have to come back: that is exact, and one page of a leak shows. And the volume is filled again, in case it
+//! counts wrong; when a put is refused first depends on how the leaves before happen to be divided, so `PUTS_PERCENT` are enough there.
 
 use nandu_sim::{Aging, Sim};
 
