@@ -225,7 +225,6 @@ extern "C" fn nandu_fs_verify(
     }))
 }
 
-#[cfg(feature = "snapshots")]
 #[unsafe(no_mangle)]
 extern "C" fn nandu_fs_digest(fs: Handle<Inner>, digest: Out<u64>) -> c_int {
     status(fs.with(|fs| {
@@ -234,6 +233,7 @@ extern "C" fn nandu_fs_digest(fs: Handle<Inner>, digest: Out<u64>) -> c_int {
     }))
 }
 
+#[cfg(feature = "snapshots")]
 #[unsafe(no_mangle)]
 extern "C" fn nandu_fs_snapshot(fs: Handle<Inner>, snapshot: Out<u32>) -> c_int {
     status(fs.with(|fs| {
@@ -248,6 +248,7 @@ extern "C" fn nandu_fs_release(fs: Handle<Inner>, snapshot: u32) -> c_int {
     status(fs.with(|fs| Ok(fs.release_snapshot(snapshot)?)))
 }
 
+#[cfg(feature = "snapshots")]
 #[cfg(feature = "snapshots")]
 #[unsafe(no_mangle)]
 extern "C" fn nandu_fs_snapshots(fs: Handle<Inner>, mut snapshots: Out<u32>, capacity: usize) -> c_int {
