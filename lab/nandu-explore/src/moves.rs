@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display};
 
-use nandu_sim::{Fault, Sag, Tear, Weakness};
+use nandu_sim::{Fault, HISTORY_LENGTH, Sag, Tear, Weakness};
 
 /// A call, or an opening, and what happened in it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -70,7 +70,9 @@ fn parse_move<C: Copy + Display>(calls: &[C], word: &str) -> Option<Move<C>> {
             let (counts, word) = which.split_once(':')?;
             let (sound, weak) = counts.split_once('+')?;
             let weakness = Weakness::ALL.into_iter().find(|weakness| weakness.to_string() == word)?;
-            Event::Sag(at.parse().ok()?, Sag { sound: sound.parse().ok()?, weak: weak.parse().ok()?, weakness })
+            let sag = Sag { sound: sound.parse().ok()?, weak: weak.parse().ok()?, weakness };
+            (sag.weak > 0 && usize::from(sag.reach()) <= HISTORY_LENGTH).then_some(())?;
+            Event::Sag(at.parse().ok()?, sag)
         }
         Some(Some(("fails", at))) => Event::Fails(at.parse().ok()?, Fault::ProgramFails),
         Some(Some(("erase-fails", at))) => Event::Fails(at.parse().ok()?, Fault::EraseFails),

@@ -227,7 +227,13 @@ impl<'s, S: System + ?Sized> Search<'s, S> {
         let first = node.first;
         match (next.call, next.event) {
             (Some(call), Event::Sag(at, sag)) => {
-                self.brown_out(node, (call, &self.under_way(node, call)), first + at, [sag]);
+                if self.brown_out(node, (call, &self.under_way(node, call)), first + at, [sag]) == 0 {
+                    let moves = node.with(Move { call: Some(call), event: next.event });
+                    self.violates::<()>(
+                        moves,
+                        "the brown-out reaches behind the start, or there is no such operation".to_owned(),
+                    );
+                }
             }
             (call, Event::Cut(at, tear)) => {
                 let under_way = call.map(|call| (call, self.under_way(node, call)));
@@ -414,18 +420,19 @@ impl<'s, S: System + ?Sized> Search<'s, S> {
         }
     }
 
-    /// Cuts the power before an operation, with each brown-out before it.
+    /// Cuts the power before an operation, with each brown-out before it that reaches no further than the start; how many these are.
     fn brown_out(
         &self,
         node: &Node<S>,
         (call, owed): (S::Call, &S::Owed),
         number: u64,
         sags: impl IntoIterator<Item = Sag>,
-    ) {
+    ) -> usize {
         let (mut chip, played) = self.play(node, Some(call), |chip| chip.cut_at(number, Tear::Before));
-        let Some(played) = played.ok().filter(|_| chip.is_off()) else { return };
+        let Some(played) = played.ok().filter(|_| chip.is_off()) else { return 0 };
         chip.power_on();
         let past = node.past_at(played.opened);
+        let mut tried = 0;
         for sag in sags {
             let mut chip = chip.clone();
             let Some(weak) = chip.sag(sag).filter(|&weak| weak >= self.first) else { continue };
@@ -438,12 +445,14 @@ impl<'s, S: System + ?Sized> Search<'s, S> {
                 () if was_there(found) => Found::Older,
                 () => Found::Wrong,
             });
+            tried += 1;
             brown_out::count(&mut locked(&self.brown_outs), sag, found);
             if found == Found::Wrong {
                 let event = Event::Sag(number - node.first, sag);
                 self.violates::<()>(node.with(Move { call: Some(call), event }), what);
             }
         }
+        tried
     }
 
     /// What is found on a chip after a brown-out, and in words what was wrong.

@@ -18,3 +18,9 @@ fn two_cuts_in_a_block_are_no_damage() {
         assert_eq!(replay("store-sync", &moves), Ok(()));
     }
 }
+
+#[test]
+fn a_brown_out_before_the_start_shows_nothing_and_replay_says_so() {
+    assert!(nandu_explore::replay("store", "put-a-8!sag@16:0+8:lost").is_err());
+    assert!(nandu_explore::replay("store", "put-a-8!sag@9999:0+1:lost").is_err());
+}
