@@ -224,14 +224,13 @@ impl<N: Nand> Fs<'_, N> {
         Ok(None)
     }
 
-    /// On a full chip: removes some of what waits to be, and brings some of what was removed to the leaves, until which it is counted as
-    /// there; more of both with the next call. Returns whether there was anything.
+    /// On a full chip: removes some of what waits to be, and frees what deletions that wait hold; more of both with the next call. Returns whether there was anything.
     pub(crate) fn make_room(&mut self) -> Result<bool, FsError<N::Error>> {
         // What is removed here no tag tells of.
         self.tagging.end();
         let any = self.has_orphans;
         self.reap_some()?;
-        match self.tree.merge_some().map_err(FsError::from) {
+        match self.tree.free_some().map_err(FsError::from) {
             Err(FsError::Full) => Ok(any),
             outcome => Ok(outcome? || any),
         }

@@ -21,7 +21,7 @@ pub(crate) const REMOVING_MAX: u32 = 4;
 /// How often something is removed of such a snapshot behind a call.
 pub(crate) const REMOVALS_MAX: u32 = 4;
 
-/// The same where it was refused for want of room.
+/// How often something is freed for a call that finds no room.
 pub(crate) const REFUSALS_MAX: u32 = 16;
 
 /// The debt of the call under way.

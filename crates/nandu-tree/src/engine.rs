@@ -6,7 +6,7 @@ use core::ops::{Bound, ControlFlow};
 use nandu_cells::{Cache, Cells};
 use nandu_index::{Direction, Edit, Entry, KeyBuf, Violation};
 use nandu_log::{Budget, Choice, Claim, Log, LogError, LogOptions, Tag};
-use nandu_media::features::SNAPSHOTS;
+use nandu_media::features::{GROUP, SNAPSHOTS};
 use nandu_nand::{CellMode, Nand, PageAddr};
 
 use crate::at::At;
@@ -192,7 +192,7 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
         self.check_key(key)?;
         self.keeper.check_writable()?;
         let of = (key, length);
-        let begun = self.with_removals(|engine| begin_value(&mut engine.keeper, of, (Claim::Grow, mode)));
+        let begun = self.with_room(|engine| begin_value(&mut engine.keeper, of, (Claim::Grow, mode)));
         match begun {
             Err(EngineError::Log(LogError::Full)) if self.replaces_page(key, length)? => {
                 begin_value(&mut self.keeper, of, (Claim::Replace, mode))
@@ -218,17 +218,7 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
     /// Those of the log.
     pub fn has_room(&mut self, values: u32, others: u32) -> Outcome<bool, N> {
         let members = if values > 0 { members_left(self.keeper.waiting()) } else { 0 };
-        if !SNAPSHOTS {
-            return self.keeper.has_room(values, others + members);
-        }
-        let found = self.with_removals(|engine| match engine.keeper.has_room(values, others + members)? {
-            true => Ok(()),
-            false => Err(EngineError::Log(LogError::Full)),
-        });
-        match found {
-            Err(EngineError::Log(LogError::Full)) => Ok(false),
-            outcome => outcome.map(|()| true),
-        }
+        self.keeper.has_room(values, others + members)
     }
 
     /// Whether the tree could not grow if its root took so many bytes more: a page holds only so long a path. Reads the root where it is not in memory; one that cannot be read has no room.
@@ -482,13 +472,19 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
         self.call(CALL, |engine| flush(&mut engine.keeper))
     }
 
-    /// Brings some changes to their leaves, as far as a quarter of what a call may program goes. Returns whether there were any.
+    /// Frees some of what nobody needs, for who was refused: what a released snapshot kept; and pages that live until deletions reach their leaves, or members leave. Returns whether there was any; not where the call has taken
+    /// half of what it may, which is about what this takes.
     ///
     /// # Errors
     ///
     /// As [`Engine::sync`].
-    pub fn merge_some(&mut self) -> Outcome<bool, N> {
-        self.call(CALL, |engine| flush_some(&mut engine.keeper, CALL.0 / 4))
+    #[cold]
+    pub fn free_some(&mut self) -> Outcome<bool, N> {
+        if self.keeper.spent().0 > CALL.0 / 2 {
+            return Ok(false);
+        }
+        let is_removed = SNAPSHOTS && remove_some(&mut self.keeper, self.kept)?;
+        Ok(is_removed || GROUP && flush_some(&mut self.keeper, CALL.0 / 2)?)
     }
 
     /// Changes that are in no leaf yet, synced or not. Costs nothing.
@@ -744,7 +740,7 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
         if !self.has_parts {
             self.keeper.begin();
         }
-        let done = self.with_removals(work)?;
+        let done = self.with_room(work)?;
         let most = most(self);
         // What it changed stays changed, if that fails.
         for _ in 0..if SNAPSHOTS { REMOVALS_MAX } else { 0 } {
@@ -765,17 +761,15 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
         self.keeper.end(CALL);
     }
 
-    /// Work that may find no room: then something is removed of a snapshot that was released, and it is done again.
-    fn with_removals<T>(&mut self, mut work: impl FnMut(&mut Self) -> Outcome<T, N>) -> Outcome<T, N> {
-        for _ in 0..if SNAPSHOTS { REFUSALS_MAX } else { 0 } {
-            let outcome = work(self);
-            let is_refused = matches!(outcome, Err(EngineError::Log(LogError::Full)));
-            let may_remove = self.keeper.spent().0 <= CALL.0 / 2;
-            if !is_refused || !may_remove || !remove_some(&mut self.keeper, self.kept)? {
-                return outcome;
+    /// Work that may find no room: then something is freed that nobody needs, and it is done again.
+    fn with_room<T>(&mut self, mut work: impl FnMut(&mut Self) -> Outcome<T, N>) -> Outcome<T, N> {
+        let mut refusals = 0;
+        loop {
+            match work(self) {
+                Err(EngineError::Log(LogError::Full)) if refusals < REFUSALS_MAX && self.free_some()? => refusals += 1,
+                outcome => return outcome,
             }
         }
-        work(self)
     }
 
     fn check_key(&self, key: &[u8]) -> Outcome<(), N> {

@@ -725,32 +725,27 @@ fn pages_of<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, group: &Range<usiz
     Ok((3 + 2 * splits + inner_splits_max(&tree.path), BATCH_DEATHS))
 }
 
-/// Brings changes to their leaves, until the user's call has taken so many programs. Returns whether any was.
+/// Brings changes to their leaves, and lets members leave, until the user's call has taken so many programs. Returns whether anything waited. A page for each leaf concerned.
 pub(crate) fn flush_some<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, most: u32) -> Outcome<bool, N> {
     let mut any = false;
-    while keeper.waiting().changes.first_waiting().is_some() && keeper.spent().0 < most {
-        match keeper.waiting().changes.unsynced() {
-            0 => merge_leaf(keeper, Which::First)?,
-            _ => commit_some(keeper)?,
-        }
+    while !keeper.waiting().is_idle() && keeper.spent().0 < most {
         any = true;
+        if keeper.waiting().changes.unsynced() > 0 {
+            commit_some(keeper)?;
+        } else if keeper.waiting().changes.first_waiting().is_some() {
+            merge_leaf(keeper, Which::First)?;
+        } else {
+            // What is merged is listed by a member yet.
+            keeper.ready()?;
+            keeper.bury()?;
+        }
     }
     Ok(any)
 }
 
-/// Brings every change to its leaf, and lets all members leave. Programs a page for each leaf concerned.
+/// Brings every change to its leaf, and lets all members leave.
 pub(crate) fn flush<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>) -> Outcome<(), N> {
-    if keeper.waiting().is_idle() {
-        return Ok(());
-    }
-    sync(keeper)?;
-    while keeper.waiting().changes.first_waiting().is_some() {
-        merge_leaf(keeper, Which::First)?;
-    }
-    while !keeper.waiting().window.is_empty() {
-        keeper.ready()?;
-        keeper.bury()?;
-    }
+    flush_some(keeper, u32::MAX)?;
     debug_assert!(keeper.waiting().is_idle(), "nothing waits");
     Ok(())
 }

@@ -279,6 +279,30 @@ fn what_was_deleted_has_room_for_other_keys() {
     }
 }
 
+/// Deletes that wait hold the pages of their leaves. A put for which there would be room without them is not refused: they go to their leaves first.
+#[test]
+fn deletes_that_wait_make_room() {
+    for pending_size in [1000, 2000, 4000, 8192] {
+        let options = Options { cache_size: 512, durability: Durability::OnSync, pending_size, ..Options::DEFAULT };
+        let chip = chip(&SMALL);
+        let mut memory = vec![0; Store::<Sim>::memory_required(&chip.geometry, &options)];
+        let mut store = Store::format(Sim::new(chip), options, &mut memory).unwrap();
+        let mut count = 0_u32;
+        while store.put(&count.to_be_bytes(), &[1; 200]).is_ok() {
+            count += 1;
+        }
+        for number in (0..count).step_by(2) {
+            assert_eq!(store.delete(&number.to_be_bytes()), Ok(true), "{pending_size}: {number} of {count}");
+        }
+        let mut others = 0;
+        while store.put(&(count + others).to_be_bytes(), &[2; 200]).is_ok() {
+            others += 1;
+        }
+        assert!(others >= count / 4, "{pending_size}: {others} after {} of {count}", count / 2);
+        check_sound(&mut store);
+    }
+}
+
 /// Where there is no memory for changes each is durable at once, of whatever size; with the least memory each is at a sync. A large value was refused as `Full` on an empty chip once.
 #[test]
 fn without_memory_for_changes_each_is_durable_at_once() {
