@@ -15,7 +15,8 @@ use crate::codegen::Action;
 use crate::outcome::Outcome;
 use crate::readme::TEST_COMMAND;
 use crate::{
-    capi, codegen, examples, firmware, guest, package, promises, protocol, reader, readme, target_directory, tidy,
+    capi, codegen, counts, examples, firmware, guest, package, promises, protocol, reader, readme, target_directory,
+    tidy,
 };
 
 /// Runs all steps; the first that fails is the last. The last line counts the tests; those before it name the steps that could not
@@ -51,7 +52,7 @@ fn run_steps(root: &Path, count: &mut TestCount) -> Result<Vec<String>, String> 
         call(root, "cargo fmt --manifest-path firmware/Cargo.toml --all --check", &[])
     })?;
     steps.run("tidy", || tidy::run(root))?;
-    steps.run("codegen", || codegen::run(root, Action::Check))?;
+    steps.run("codegen", || codegen::run(root, Action::Check).and_then(|()| counts::run(root, &[])))?;
     steps.run("clippy", || {
         call(root, "cargo clippy --workspace --all-targets -- -D warnings", &[])?;
         // Fuzz targets need a nightly compiler; that their lock file fits is known without one.

@@ -8,6 +8,7 @@ mod built;
 mod capi;
 mod ci;
 mod codegen;
+mod counts;
 mod examples;
 mod explore;
 mod firmware;
@@ -37,6 +38,7 @@ what this machine lacks.
   ci                 everything continuous integration does, step by step
   tidy               the house rules that no compiler checks
   codegen [--check]  writes FORMAT.md and FORMAT-LAB.md from the sources, or says whether it is up to date
+  counts [FILE ..]   adds what campaigns wrote to files that NANDU_COUNTS named to docs/counts.md; or says whether that page is up to date
   readme [--quick] [DOCUMENT ..]
                      runs the commands of README.md and of the pages in docs/paths in a copy of the repository; with --quick
                      it takes what was built for the tests in the place of releases, and runs neither tests nor examples again
@@ -82,6 +84,7 @@ fn main() -> ExitCode {
         ["tidy"] => tidy::run(&root).map(Outcome::from),
         ["codegen"] => codegen::run(&root, codegen::Action::Write).map(Outcome::from),
         ["codegen", "--check"] => codegen::run(&root, codegen::Action::Check).map(Outcome::from),
+        ["counts", files @ ..] => counts::run(&root, files).map(Outcome::from),
         ["readme", arguments @ ..] => readme::run(&root, arguments).map(Outcome::from),
         ["examples"] => examples::run(&root).map(Outcome::from),
         ["package", arguments @ ..] => package::run(&root, arguments).map(Outcome::from),

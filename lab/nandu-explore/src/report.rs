@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use nandu_suite::counts::{KEPT, Tried};
 use serde::{Deserialize, Serialize};
 
 use crate::brown_out::{self, BrownOuts};
@@ -60,6 +61,42 @@ impl Violation {
             self.system,
             self.moves.join(" ")
         )
+    }
+}
+
+impl Report {
+    /// Records what was tried for the [page of counts](nandu_suite::counts), if nothing is wrong.
+    pub fn record(&self) {
+        if !self.violations.is_empty() {
+            return;
+        }
+        let Report { system, depth, .. } = self;
+        let counts = [
+            (self.states, "states"),
+            (self.played, "calls"),
+            (self.cuts, "cuts"),
+            (self.cuts_in_recovery, "in recoveries"),
+            (self.faults, "failures"),
+        ];
+        Tried {
+            promise: KEPT,
+            what: &format!("{system}, every sequence of {depth} calls, cuts and failures"),
+            against: "F1, F2, F3, F10, F11, F18",
+            command: &format!("cargo xtask explore --system {system} --depth {depth}"),
+            counts: &counts,
+        }
+        .record();
+        let brown_outs = self.brown_outs.iter().map(|row| row.all + row.older + row.damage + row.fading).sum();
+        if brown_outs > 0 {
+            Tried {
+                promise: "After a supply that sagged no content is found that was never there, and damage is told",
+                what: &format!("{system}, every sequence of {depth} calls, the last operations weak"),
+                against: "F25",
+                command: &format!("cargo xtask explore --system {system} --depth {depth} --brown-out 8"),
+                counts: &[(brown_outs, "brown-outs")],
+            }
+            .record();
+        }
     }
 }
 

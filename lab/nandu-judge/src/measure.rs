@@ -203,6 +203,7 @@ impl Judge {
         if self.lives.get().is_none() {
             let tally = lives::live_all(self.form, self.seeds.clone())?;
             eprintln!("{}", tally.in_words());
+            tally.record();
             let _ = self.lives.set(tally);
         }
         Ok(self.lives.get().map(what).unwrap_or_default())

@@ -20,6 +20,7 @@
 
 mod chips;
 pub mod conformance;
+pub mod counts;
 pub mod cuts;
 pub mod full;
 pub mod idle;

@@ -4,6 +4,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
+use crate::counts::{self, Tried};
 use crate::lives::Count;
 
 /// Lives of every core, counted together.
@@ -49,8 +50,8 @@ impl Drop for StopOthers<'_> {
 }
 
 /// Lives on every core until as many cuts were checked as `NANDU_SWARM_CASES` says, from `NANDU_SWARM_SEED` on; or the one life that `NANDU_LIFE` names.
-/// Each core makes a world of its own, which lives the life of a seed.
-pub fn swarm<L: Fn(u64) -> Count>(world: impl Fn() -> L + Sync) {
+/// Each core makes a world of its own, which lives the life of a seed. What lives, and the command that lets it, are for the [page of counts](counts).
+pub fn swarm<L: Fn(u64) -> Count>((what, command): (&str, &str), world: impl Fn() -> L + Sync) {
     let from_environment = |name| std::env::var(name).map(|value| value.parse::<u64>().unwrap());
     if let Ok(seed) = from_environment("NANDU_LIFE") {
         println!("{} cuts in life {seed}: nothing was lost", world()(seed).cuts);
@@ -72,5 +73,14 @@ pub fn swarm<L: Fn(u64) -> Count>(world: impl Fn() -> L + Sync) {
     });
     eprintln!();
     let (lives, done) = (swarm.begun.into_inner(), swarm.done.into_inner().unwrap());
-    println!("{}, seed {}: nothing acknowledged was lost", done.in_words(lives), swarm.seed);
+    println!("seed {}", swarm.seed);
+    let Count { cuts, erases, nested, tails, .. } = done;
+    let counts = [
+        (lives, "lives"),
+        (cuts, "cuts"),
+        (erases, "of erases"),
+        (nested, "in recoveries"),
+        (tails, "with pages that only tags told of"),
+    ];
+    Tried { promise: counts::KEPT, what, against: counts::CUTS, command, counts: &counts }.tell();
 }

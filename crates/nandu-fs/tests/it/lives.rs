@@ -3,6 +3,7 @@
 use nandu_fs::{Broken, Fs, Ino, Options};
 use nandu_nand::Geometry;
 use nandu_sim::{Chip, Sim};
+use nandu_suite::counts::SWARM;
 use nandu_suite::cuts::choose;
 use nandu_suite::idle::comes_to_rest;
 use nandu_suite::lives::{self, Count, Way, live};
@@ -143,7 +144,7 @@ fn thirty_thousand_cuts_where_pages_have_tags() {
 #[test]
 #[ignore = "takes as long as it is told to"]
 fn tagged_swarm() {
-    nandu_suite::swarm(synced_world);
+    nandu_suite::swarm(("files with tags, in lives", SWARM), synced_world);
 }
 
 /// A mount after a cut knows of the blocks that the last checkpoint listed, and of no others that hold nothing. In this life that was one too few for the last page of a tail, which may be torn.
@@ -156,7 +157,7 @@ fn a_tail_is_taken_over_where_a_mount_knows_of_few_blocks() {
 #[test]
 #[ignore = "takes as long as it is told to"]
 fn swarm() {
-    nandu_suite::swarm(world);
+    nandu_suite::swarm(("files, in lives", SWARM), world);
 }
 
 /// Whether any of some lives ends early.

@@ -5,6 +5,7 @@ use nandu_fs::{LogOptions, Options};
 use nandu_log::Broken;
 use nandu_nand::{Geometry, Pairing, TearScope};
 use nandu_sim::Chip;
+use nandu_suite::counts::SWARM;
 use nandu_suite::cuts::choose;
 use nandu_suite::idle::comes_to_rest;
 use nandu_suite::lives::{self, Count, Way, live};
@@ -75,7 +76,7 @@ fn thirty_thousand_cuts_where_cells_hold_two_bits() {
 #[test]
 #[ignore = "takes as long as it is told to"]
 fn mlc_swarm() {
-    nandu_suite::swarm(world);
+    nandu_suite::swarm(("files with two bits a cell, in lives", SWARM), world);
 }
 
 /// Whether any of some lives ends early.

@@ -8,6 +8,7 @@ use nandu::nand::{Cause, Ecc, Geometry};
 use nandu::{Durability, Edit, Options, Store};
 use nandu_sim::power_cut::{Driver, Run};
 use nandu_sim::{Chip, Sim, SimError};
+use nandu_suite::counts;
 
 use super::cuts::{number, swarm_seed};
 use super::liveness::serves_again_sometimes;
@@ -394,5 +395,10 @@ fn cuts_pairs_and_triples_lose_nothing() {
 #[ignore = "takes as long as it is told to"]
 fn swarm() {
     let cuts = number("NANDU_SWARM_CASES", 1_000_000);
-    campaign(swarm_seed() * 1_000_000, [cuts, cuts / 10, cuts / 100]);
+    let Tried { chains: [singles, pairs, triples], worlds, .. } =
+        campaign(swarm_seed() * 1_000_000, [cuts, cuts / 10, cuts / 100]);
+    let counts = [(worlds, "stores"), (singles, "cuts"), (pairs, "pairs"), (triples, "triples")];
+    let what = "stores of every kind, cut at every operation with every tear";
+    counts::Tried { promise: counts::KEPT, what, against: counts::CUTS, command: counts::SWARM, counts: &counts }
+        .tell();
 }

@@ -6,6 +6,7 @@ use std::ops::{Bound, ControlFlow};
 use nandu::{Direction, Edit, Options, Store};
 use nandu_sim::power_cut::{Driver, Run};
 use nandu_sim::{Chip, Sim};
+use nandu_suite::counts::{self, SWARM, Tried};
 
 use super::liveness::serves_again_sometimes;
 
@@ -228,7 +229,8 @@ fn random_chains_of_cuts() {
 #[test]
 #[ignore = "takes as long as it is told to"]
 fn swarm() {
-    run_swarm((formatted(Chip::TINY), OPTIONS), (4, 10), workload, recover, check);
+    let what = "stores whose changes are durable at once, in chains of one to four cuts";
+    run_swarm((formatted(Chip::TINY), OPTIONS), (what, 4, 10), workload, recover, check);
 }
 
 /// A number from the environment.
@@ -249,7 +251,7 @@ pub(crate) fn swarm_seed() -> u64 {
 /// Runs a share of the cases that somebody asks for. After some of the chains the store has to serve again.
 pub(crate) fn run_swarm<T: Clone + Default, W: Fn(&mut Sim, &mut T) -> Run, R: PartialEq + std::fmt::Debug>(
     (chip, options): (Sim, Options),
-    (part, of): (u64, u64),
+    (what, part, of): (&str, u64, u64),
     workload: impl Fn(u32) -> W,
     recover: impl Fn(&mut Sim) -> Run,
     check: impl Fn(&mut Sim, &T) -> R,
@@ -273,5 +275,7 @@ pub(crate) fn run_swarm<T: Clone + Default, W: Fn(&mut Sim, &mut T) -> Run, R: P
             found
         });
     eprintln!();
-    println!("{} chains of cuts, {} cuts, seed {seed}: nothing acknowledged was lost", summary.cases, summary.cuts);
+    println!("seed {seed}");
+    let counts = [(summary.cases, "chains"), (summary.cuts, "cuts")];
+    Tried { promise: counts::KEPT, what, against: counts::CUTS, command: SWARM, counts: &counts }.tell();
 }

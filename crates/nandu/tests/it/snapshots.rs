@@ -418,7 +418,7 @@ fn swarm() {
     let chip = formatted(Chip::TINY.with_blocks(18 + (seed % 20) as u32));
     crate::cuts::run_swarm(
         (chip, OPTIONS),
-        (2, 10),
+        ("stores with snapshots, in chains of one to four cuts", 2, 10),
         |changes| workload(changes, seed.is_multiple_of(2)),
         recover,
         check,

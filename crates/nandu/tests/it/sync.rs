@@ -197,7 +197,7 @@ fn random_chains_of_cuts_among_large_values() {
 fn swarm() {
     super::cuts::run_swarm(
         (formatted(Chip::TINY), OPTIONS),
-        (2, 10),
+        ("stores whose changes wait for a sync, in chains of one to four cuts", 2, 10),
         |changes| workload(changes, false),
         recover,
         check,
@@ -209,7 +209,8 @@ fn swarm() {
 #[ignore = "takes as long as it is told to"]
 fn swarm_among_large_values() {
     let chip = formatted(SMALL.with_blocks(24));
-    super::cuts::run_swarm((chip, OPTIONS), (2, 10), |changes| workload(changes, true), recover, check);
+    let what = "the same with large values, in chains of one to four cuts";
+    super::cuts::run_swarm((chip, OPTIONS), (what, 2, 10), |changes| workload(changes, true), recover, check);
 }
 
 /// Filled until it is full, then emptied, in both cases without a sync of the caller's.

@@ -131,7 +131,8 @@ fn twenty_thousand_cuts() {
 #[test]
 #[ignore = "takes as long as it is told to"]
 fn swarm() {
-    nandu_suite::swarm(of_a_seed);
+    let command = "cargo test --release -p nandu-dffs --test it suite::swarm -- --ignored";
+    nandu_suite::swarm(("DFFS, in lives", command), of_a_seed);
 }
 
 /// DFFS collects when blocks are needed, and never in idle time.

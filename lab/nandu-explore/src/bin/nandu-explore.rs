@@ -76,6 +76,7 @@ fn run(asked: Asked) -> Result<bool, String> {
             (chosen.map(|system| system.explore(bounds)).collect(), is_json)
         }
     };
+    reports.iter().for_each(Report::record);
     if is_json {
         for report in &reports {
             println!("{}", serde_json::to_string(report).map_err(|error| error.to_string())?);

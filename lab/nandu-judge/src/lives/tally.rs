@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use nandu_sim::Counters;
+use nandu_suite::counts::{self, Tried};
 use nandu_suite::liveness::Liveness;
 
 use crate::measure::Values;
@@ -209,6 +210,23 @@ impl Tally {
     /// Volumes that do not serve again.
     pub(crate) fn dead(&self) -> Values {
         self.asked.iter().map(|(whose, asked)| (whose.name().to_owned(), asked.wrong as f64)).collect()
+    }
+
+    /// Records what held in all lives, for the [page of counts](nandu_suite::counts).
+    pub(crate) fn record(&self) {
+        let (what, command) =
+            ("stores and files of all kinds, in random lives on chips of 8 to 1,024 blocks", "cargo xtask promises");
+        let lives = [(self.lives, "lives"), (self.calls, "calls"), (self.cuts, "cuts")];
+        Tried { promise: counts::KEPT, what, against: counts::CUTS, command, counts: &lives }.record();
+        if self.refused.values().all(|(count, _)| *count == 0) {
+            let promise = "What frees is never refused for room, nor is an unmount";
+            Tried { promise, what, against: "F18, F19", command, counts: &lives[..2] }.record();
+        }
+        for (whose, served) in self.asked.iter().filter(|(_, served)| served.wrong == 0) {
+            let promise = "When no fault comes any more, a volume serves again";
+            let what = format!("{}, at the end of a random life", whose.name());
+            Tried { promise, what: &what, against: "F18, F19", command, counts: &[(served.lives, "volumes")] }.record();
+        }
     }
 
     /// How much was lived, and where the worst of each kind was found.
