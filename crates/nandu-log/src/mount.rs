@@ -54,12 +54,11 @@ fn open<N: Nand>(volume: &mut Volume<'_, N>, options: &LogOptions) -> Result<boo
     Loader { medium, blocks, shape, standing }.proven(&newest)?;
     medium.pass_sequence(newest.sequence.saturating_add(1));
     let roll = Roll { shape, standing };
-    if !standing.anchors.is_clean() {
+    if !standing.anchors.is_clean() || !roll.is_clean(medium, blocks)? {
         let rolled = roll.forward(medium)?;
         recover(volume, &rolled)?;
         return Ok(true);
     }
-    roll.check_clean(medium)?;
     volume.resume();
     volume.resume_raw()?;
     if let Some(page) = volume.committed() {

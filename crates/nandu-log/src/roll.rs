@@ -9,6 +9,7 @@ use nandu_media::{Malformed, PageKind, Position};
 use nandu_nand::{BlockAddr, CellMode, Nand};
 
 use crate::anchors::Standing;
+use crate::blocks::{Blocks, Stage};
 use crate::error::LogError;
 use crate::medium::{Header, Medium, Probe};
 use crate::shape::Shape;
@@ -78,15 +79,21 @@ impl Roll<'_> {
         }
     }
 
-    /// Nothing may have been committed after a clean checkpoint. If something was, a newer checkpoint has decayed. Two reads at most.
-    pub(crate) fn check_clean<N: Nand>(&self, medium: &mut Medium<'_, N>) -> Result<(), LogError<N::Error>> {
+    /// Whether nothing was programmed after a clean checkpoint. If something was committed, a newer checkpoint has decayed. If the first listed block is erased and something stands there, a mount to which this checkpoint was not shown
+    /// began to recover. Two reads, or some more where pages are damaged.
+    pub(crate) fn is_clean<N: Nand>(
+        &self,
+        medium: &mut Medium<'_, N>,
+        blocks: &Blocks<'_>,
+    ) -> Result<bool, LogError<N::Error>> {
         if let Some(head) = self.standing.heads.open(0) {
             self.current(medium, head.block, head.next..self.shape.pages)?;
         }
-        if let Some(&block) = self.standing.ready.unopened().first() {
-            self.current(medium, block, 0..self.shape.pages)?;
-        }
-        Ok(())
+        let Some(&block) = self.standing.ready.unopened().first() else { return Ok(true) };
+        self.current(medium, block, 0..self.shape.pages)?;
+        // This page was read last.
+        let is_erased = matches!(medium.probe(self.shape.page(block, 0))?, Probe::Erased);
+        Ok(is_erased || blocks.state(block) == Stage::Listed)
     }
 
     /// The first of these pages if it is a commit behind the checkpoint; the one after it if this one is damaged. What is behind them is none.

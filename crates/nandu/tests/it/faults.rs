@@ -5,6 +5,7 @@
 
 mod deaf;
 mod outages;
+mod pairs;
 mod scene;
 
 use std::sync::{Arc, Mutex};

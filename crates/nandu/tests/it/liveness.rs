@@ -42,7 +42,7 @@ pub(crate) fn serves_again_sometimes(options: Options, chip: &Sim) {
 
 fn asked<T>(outcome: Result<T, Error<SimError>>) -> Asked<T> {
     outcome.map_err(|error| match error {
-        Error::Full => Refusal::Full,
+        Error::Full | Error::TooHigh => Refusal::Full,
         Error::ReadOnly => Refusal::ReadOnly,
         error => Refusal::Failed(error.to_string()),
     })

@@ -17,7 +17,7 @@ struct Opened<'m>(Box<dyn Records + 'm>);
 
 fn refusal(error: Error<SimError>) -> Refusal {
     match error {
-        Error::Full => Refusal::Full,
+        Error::Full | Error::TooHigh => Refusal::Full,
         Error::ReadOnly => Refusal::ReadOnly,
         error => Refusal::Failed(error.to_string()),
     }

@@ -377,7 +377,7 @@ pub(super) fn work(
 }
 
 /// The same with faults that strike; after the first error nothing strikes any more, everything is read, and the work goes on with
-/// the same store. Returns the first error.
+/// the same store, unless the power went or nothing can be written any more. Returns the first error.
 pub(super) fn work_through(
     chip: &mut Sim,
     plain: Options,
@@ -395,7 +395,15 @@ pub(super) fn work_through(
     for _ in 0..changes {
         let mut work = Work { scene, seed, store: &mut store, promise: &mut *promise };
         if let Err(error) = work.step() {
+            if work.store.nand_mut().is_off() || error == nandu::Error::ReadOnly {
+                // What was done to snapshots is not durable, and may be seen in this session.
+                return Err(error);
+            }
             work.store.nand_mut().withdraw_all();
+            // It is released in this session, and durably so with the next commit.
+            if matches!(work.promise.pending, Some(Pending::Release(_))) && work.store.sync().is_err() {
+                return Err(error);
+            }
             let errors = work.audit(&format!("{what}, in the session in which a call failed with '{error}'"));
             first = first.and(Err(error));
             if errors > 0 {
