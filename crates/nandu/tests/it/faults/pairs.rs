@@ -6,7 +6,7 @@ use nandu_sim::{Fault, Sim, Tear, Trigger};
 use nandu_suite::Chance;
 use nandu_suite::counts::Tried;
 
-use super::scene::{CAREFUL, Promise, Scene, check_all_there, check_nothing_wrong, used, work, work_through};
+use super::scene::{CAREFUL, Promise, Scene, Values, check_all_there, check_nothing_wrong, used, work, work_through};
 use super::{Seen, enough_changes, is_beyond_help};
 use crate::cuts::number;
 
@@ -120,6 +120,19 @@ impl Stage {
             assert!(matches!(error, nandu::Error::ReadOnly | nandu::Error::Full), "{what}: {error}");
         }
         check_all_there(&mut sim, CAREFUL, scene, &mut promise, what);
+    }
+}
+
+/// A read that brings another page hides the newest checkpoint from a mount, and the power goes in the recovery from the one before. The block in which that programmed is not erased, whatever the checkpoint says.
+#[test]
+fn a_recovery_that_was_begun_by_mistake_and_cut_leaves_no_block_that_passes_for_erased() {
+    let stage = Stage::new(Scene { values: Values::Pages, waits: true, ..Scene::SMALL }, 0);
+    let mount = stage.seen.mounting.iter().take_while(|&&is_mounting| is_mounting).count();
+    for hidden in 0..mount {
+        for cut in hidden + 1..mount + 24 {
+            let pair = [(Fault::Cut(None), cut), (Fault::Stale, hidden)];
+            stage.run(pair, &format!("{pair:?}"));
+        }
     }
 }
 
