@@ -79,7 +79,14 @@ pub(crate) fn live_all(form: Form, seeds: Range<u64>) -> Result<Tally, Wrong> {
     thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(work))));
     bar.finish_and_clear();
     let (tally, wrong) = done.into_inner().unwrap_or_else(PoisonError::into_inner);
-    wrong.map_or(Ok(tally), |what| Err(Wrong::Life(what)))
+    match wrong {
+        None => Ok(tally),
+        Some(what) => {
+            // Hours may have been lived before.
+            eprintln!("{}", tally.in_words());
+            Err(Wrong::Life(what))
+        }
+    }
 }
 
 /// How many lives are lived, for who waits at a terminal.
