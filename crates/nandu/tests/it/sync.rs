@@ -209,7 +209,7 @@ fn swarm() {
 #[ignore = "takes as long as it is told to"]
 fn swarm_among_large_values() {
     let chip = formatted(SMALL.with_blocks(24));
-    let what = "the same with large values, in chains of one to four cuts";
+    let what = "stores whose changes wait for a sync, with large values, in chains of one to four cuts";
     super::cuts::run_swarm((chip, OPTIONS), (what, 2, 10), |changes| workload(changes, true), recover, check);
 }
 
