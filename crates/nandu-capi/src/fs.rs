@@ -249,7 +249,6 @@ extern "C" fn nandu_fs_release(fs: Handle<Inner>, snapshot: u32) -> c_int {
 }
 
 #[cfg(feature = "snapshots")]
-#[cfg(feature = "snapshots")]
 #[unsafe(no_mangle)]
 extern "C" fn nandu_fs_snapshots(fs: Handle<Inner>, mut snapshots: Out<u32>, capacity: usize) -> c_int {
     count(fs.with(|fs| tell_numbers(fs.snapshots(), &mut snapshots, capacity)))

@@ -2,10 +2,11 @@
 
 use std::fmt::Write;
 
-use nandu_suite::counts::{KEPT, Tried};
+use nandu_suite::counts::{CUTS, KEPT, Tried};
 use serde::{Deserialize, Serialize};
 
 use crate::brown_out::{self, BrownOuts};
+use crate::search::Bounds;
 
 /// What the exploration of a system, or of a share of its sequences, did.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -66,12 +67,15 @@ impl Violation {
 
 impl Report {
     /// Records what was tried for the [page of counts](nandu_suite::counts), if nothing is wrong.
-    pub fn record(&self) {
+    pub fn record(&self, bounds: Bounds) {
         if !self.violations.is_empty() {
             return;
         }
         let Report { system, depth, .. } = self;
+        // Of a share it is said that it is one: when all were run, the sum says so.
+        let (share, shares) = (u64::from(bounds.shard.1 > 1), format!("of {} shares", bounds.shard.1));
         let counts = [
+            (share, shares.as_str()),
             (self.states, "states"),
             (self.played, "calls"),
             (self.cuts, "cuts"),
@@ -81,7 +85,7 @@ impl Report {
         Tried {
             promise: KEPT,
             what: &format!("{system}, every sequence of {depth} calls, cuts and failures"),
-            against: "F1, F2, F3, F10, F11, F18",
+            against: if bounds.has_faults { "F1, F2, F3, F10, F11, F18" } else { CUTS },
             command: &format!("cargo xtask explore --system {system} --depth {depth}"),
             counts: &counts,
         }
@@ -92,8 +96,11 @@ impl Report {
                 promise: "After a supply that sagged no content is found that was never there, and damage is told",
                 what: &format!("{system}, every sequence of {depth} calls, the last operations weak"),
                 against: "F25",
-                command: &format!("cargo xtask explore --system {system} --depth {depth} --brown-out 8"),
-                counts: &[(brown_outs, "brown-outs")],
+                command: &format!(
+                    "cargo xtask explore --system {system} --depth {depth} --brown-out {}",
+                    bounds.sag_max
+                ),
+                counts: &[(share, shares.as_str()), (brown_outs, "brown-outs")],
             }
             .record();
         }

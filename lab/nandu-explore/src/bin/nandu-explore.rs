@@ -73,10 +73,11 @@ fn run(asked: Asked) -> Result<bool, String> {
                 return Err(format!("there is no system `{name}`; there are {}", known.join(", ")));
             }
             let chosen = all.iter().filter(|system| names.is_empty() || names.iter().any(|name| name == system.name()));
-            (chosen.map(|system| system.explore(bounds)).collect(), is_json)
+            let reports: Vec<Report> = chosen.map(|system| system.explore(bounds)).collect();
+            reports.iter().for_each(|report| report.record(bounds));
+            (reports, is_json)
         }
     };
-    reports.iter().for_each(Report::record);
     if is_json {
         for report in &reports {
             println!("{}", serde_json::to_string(report).map_err(|error| error.to_string())?);

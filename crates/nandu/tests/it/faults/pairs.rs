@@ -1,5 +1,7 @@
 //! Two faults in one session, of eight kinds: one soon behind the other, or anywhere.
 //!
+//! Pairs that the fault model leaves out are not tried: those that take what says the same. So what hides a page from a read is not tried in or soon behind a mount together with another such fault, nor, if the page stays lost, there after a cut.
+//!
 //! `NANDU_PAIRS` sets how many pairs are tried, `NANDU_PAIR` names one of them.
 
 use nandu_sim::{Fault, Sim, Tear, Trigger};
@@ -158,6 +160,9 @@ fn two_faults_in_one_session_lose_nothing_without_an_error() {
         }
     }
     assert!(failed.is_empty(), "{} of {count}:\n{}", failed.len(), failed.join("\n"));
+    if alone.is_some() {
+        return;
+    }
     Tried {
         promise: "No value is ever wrong, and none is missing without an error",
         what: "stores of nine kinds, two faults of eight kinds in one session",
