@@ -217,7 +217,8 @@ typedef struct nandu_store_options {
     uint8_t aligned;        /* 1: page buffers at multiples of 32, for DMA beside a data cache; else of 8 */
     uint8_t stream_count;   /* 2 to 8; 0: left open */
     uint8_t ready_max;      /* 3 to 14; 0: left open */
-    uint8_t reserved[3];    /* zero */
+    uint8_t commit_twice;   /* 1: program each commit twice, so that what is acknowledged outlives the newest page; one program more for each */
+    uint8_t reserved[2];    /* zero */
 } nandu_store_options;
 
 /* Bytes of memory that format and open take, of any alignment, the handle included; 0 if chip or options cannot be. options may be null. */
@@ -441,7 +442,7 @@ typedef struct nandu_fs_options {
     uint8_t aligned;        /* as of a store */
     uint8_t stream_count;   /* 0: left open */
     uint8_t ready_max;      /* 0: left open */
-    uint8_t reserved;       /* zero */
+    uint8_t commit_twice;   /* as of a store; no page has a tag then */
 } nandu_fs_options;
 
 /* What a file system begins with. Zeroed, it has the defaults. */

@@ -65,7 +65,7 @@ pub(crate) struct CFsOptions {
     pub(crate) aligned: u8,
     pub(crate) stream_count: u8,
     pub(crate) ready_max: u8,
-    pub(crate) reserved: u8,
+    pub(crate) commit_twice: u8,
 }
 
 /// `nandu_fs_format_options` of the header.
@@ -94,9 +94,6 @@ fn both_modes(_: Options, _: &Geometry) -> Answer<Options> {
 fn options(given: &Given<CFsOptions>, geometry: &Geometry) -> Answer<(Options, bool)> {
     let default = Options::DEFAULT;
     let Some(given) = given.get()? else { return Ok((default, false)) };
-    if given.reserved != 0 {
-        return Err(Code::ARGUMENT);
-    }
     let options = Options {
         log: LogOptions {
             volume: unless_0(given.volume),
@@ -104,6 +101,7 @@ fn options(given: &Given<CFsOptions>, geometry: &Geometry) -> Answer<(Options, b
             stream_count: unless_0(given.stream_count),
             ready_max: unless_0(given.ready_max),
             read_back: flag(given.read_back)?,
+            commit_twice: flag(given.commit_twice)?,
             reads_max: reads_max(given.reads_max),
             has_tags: default.log.has_tags && !flag(given.without_tags)?,
             ..default.log

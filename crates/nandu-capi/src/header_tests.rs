@@ -172,13 +172,13 @@ fn structs_and_numbers_are_those_of_the_code() {
     let mut p = "#include <nandu.h>\n#include <nandu_sim.h>\n".to_string();
     layout!(p, CGeometry, "nandu_geometry": page_size spare_size tag_size pages_per_block block_count program_unit codeword_size endurance bad_block_max correctable_bits programs_per_page plane_count die_count pairing order tear_scope);
     layout!(p, CChip, "nandu_chip": geometry context read program program_tagged erase is_bad mark_bad wait lock unlock);
-    layout!(p, CStoreOptions, "nandu_store_options": salt volume cache_size pending_size reads_max durability read_back aligned stream_count ready_max reserved);
+    layout!(p, CStoreOptions, "nandu_store_options": salt volume cache_size pending_size reads_max durability read_back aligned stream_count ready_max commit_twice reserved);
     layout!(p, CEdit, "nandu_edit": key key_size value value_size);
     layout!(p, CStoreInfo, "nandu_store_info": record_count key_size_max entry_size_max value_size_max pending_count height);
     layout!(p, CStats, "nandu_stats": programs erases checkpoints failures live_pages capacity_pages free_blocks bad_blocks erase_count_min erase_count_max was_cut reserved);
     layout!(p, CEntry, "nandu_entry": key key_size value value_size);
     layout!(p, CTime, "nandu_time": seconds nanoseconds reserved);
-    layout!(p, CFsOptions, "nandu_fs_options": salt volume cache_size pending_size open_max snapshot reads_max both_modes without_tags read_only read_back aligned stream_count ready_max reserved);
+    layout!(p, CFsOptions, "nandu_fs_options": salt volume cache_size pending_size open_max snapshot reads_max both_modes without_tags read_only read_back aligned stream_count ready_max commit_twice);
     layout!(p, CFormat, "nandu_fs_format_options": hash_key root_mode uid gid reserved now);
     layout!(p, CStatFs, "nandu_statfs": blocks blocks_free blocks_available files_free block_size name_size_max);
     layout!(p, CStat, "nandu_stat": ino size allocated_size atime mtime ctime btime mode r#type uid gid nlink reserved);

@@ -35,7 +35,8 @@ pub(crate) struct CStoreOptions {
     pub(crate) aligned: u8,
     pub(crate) stream_count: u8,
     pub(crate) ready_max: u8,
-    pub(crate) reserved: [u8; 3],
+    pub(crate) commit_twice: u8,
+    pub(crate) reserved: [u8; 2],
 }
 
 /// Most of what an option may ask for, in bytes or counts, so that sizes of memory fit 32 bits.
@@ -75,7 +76,7 @@ pub(crate) fn flag(value: u8) -> Answer<bool> {
 fn options(given: &Given<CStoreOptions>) -> Answer<(Options, bool)> {
     let default = Options::DEFAULT;
     let Some(given) = given.get()? else { return Ok((default, false)) };
-    if given.reserved != [0; 3] {
+    if given.reserved != [0; 2] {
         return Err(Code::ARGUMENT);
     }
     let mut options = Options {
@@ -84,6 +85,7 @@ fn options(given: &Given<CStoreOptions>) -> Answer<(Options, bool)> {
         stream_count: unless_0(given.stream_count),
         ready_max: unless_0(given.ready_max),
         read_back: flag(given.read_back)?,
+        commit_twice: flag(given.commit_twice)?,
         reads_max: reads_max(given.reads_max),
         cache_size: size_or(given.cache_size, default.cache_size)?,
         durability: if flag(given.durability)? { Durability::OnSync } else { Durability::Immediate },

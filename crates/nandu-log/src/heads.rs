@@ -25,13 +25,15 @@ pub(crate) struct Heads {
     raws: u8,
     /// Pages of a block with one bit a cell, and with two.
     pages: (u16, u16),
+    /// Pages that a commit takes.
+    commits: u8,
     /// A bit for each place of the ready list that streams of raw pages opened since the checkpoint, and that the one with two bits a cell did.
     raw_slots: [u16; 1 + MLC as usize],
 }
 
 impl Heads {
-    pub(crate) const fn new((streams, raws): (u8, u8), pages: (u16, u16)) -> Heads {
-        Heads { heads: [None; STREAM_COUNT_MAX], streams, raws, pages, raw_slots: [0; 1 + MLC as usize] }
+    pub(crate) const fn new((streams, raws): (u8, u8), pages: (u16, u16), commits: u8) -> Heads {
+        Heads { heads: [None; STREAM_COUNT_MAX], streams, raws, pages, commits, raw_slots: [0; 1 + MLC as usize] }
     }
 
     /// The stream of raw pages with so many bits in a cell, if there is one.
@@ -79,11 +81,21 @@ impl Heads {
         self.open(stream).map_or(0, |head| u32::from(self.pages(stream) - head.next))
     }
 
+    /// Whether a commit opens a block.
+    pub(crate) fn commit_opens(&self) -> bool {
+        self.room(0) < self.commits.into()
+    }
+
+    /// Pages that a commit takes.
+    pub(crate) fn commits(&self) -> u8 {
+        self.commits
+    }
+
     /// Blocks that an operation with so many pages opens, the last of them a commit.
     pub(crate) fn opened_by(&self, pages: u32) -> u32 {
         debug_assert!(pages > 0, "an operation has a commit");
         let nodes = (pages - 1).saturating_sub(self.room(1));
-        u32::from(self.room(0) == 0) + nodes.div_ceil(self.pages.0.into())
+        u32::from(self.commit_opens()) + nodes.div_ceil(self.pages.0.into())
     }
 
     /// Blocks that a raw page opens.
@@ -170,7 +182,7 @@ mod tests {
 
     #[test]
     fn headers_tell_of_a_block_until_the_next_one_is_opened() {
-        let mut heads = Heads::new((2, 0), (2, 2));
+        let mut heads = Heads::new((2, 0), (2, 2), 1);
         heads.begin(0, BlockAddr(7), 0, Some(3));
         assert_eq!(heads.positions_with(1)[0], Position::NONE);
         assert_eq!(heads.positions_with(0)[0], Position::new(3, 0).unwrap());
@@ -188,7 +200,7 @@ mod tests {
 
     #[test]
     fn headers_say_which_blocks_of_the_list_are_raw() {
-        let mut heads = Heads::new((3, 1), (2, 2));
+        let mut heads = Heads::new((3, 1), (2, 2), 1);
         heads.begin(1, BlockAddr(4), 0, Some(5));
         heads.begin(2, BlockAddr(7), 0, Some(4));
         heads.close(2);

@@ -96,6 +96,7 @@ mod stats;
 mod step;
 mod survivors;
 mod tail;
+mod twice;
 mod verify;
 mod victims;
 mod volume;

@@ -22,6 +22,7 @@ use crate::stats::LogStats;
 use crate::step::{is_levelling_due, leave_for_less, moves_due, moves_left, pick, step};
 use crate::survivors::{moves_by_commit, stream_of_copy};
 use crate::tail::Tagged;
+use crate::twice::commit_again;
 use crate::verify::{Violation, verify};
 use crate::victims::Victims;
 use crate::volume::Volume;
@@ -292,7 +293,7 @@ impl<'m, N: Nand> Log<'m, N> {
         let floor = match want {
             Claim::Bury => 0,
             // One that opens a block for nodes leaves that one for survivors.
-            _ if self.volume.heads().room(0) > 0 || opened > 1 => FLOOR,
+            _ if !self.volume.heads().commit_opens() || opened > 1 => FLOOR,
             _ => OPENED_FLOOR,
         };
         if want != Claim::Bury && !self.volume.is_exact() && blocks.pool() <= OPENED_FLOOR {
@@ -385,7 +386,7 @@ impl<'m, N: Nand> Log<'m, N> {
         self.append_kind(bytes, kind, (1, kind.mode(), Exposure::Named, kind.cause()))
     }
 
-    /// Programs a commit. When this returns, it is durable, a mount begins from it, and the deaths that were noted count. Costs as [`Log::append`].
+    /// Programs a commit. When this returns, it is durable, a mount begins from it, and the deaths that were noted count. Costs as [`Log::append`], or [twice that](crate::LogOptions::commit_twice).
     ///
     /// # Errors
     ///
@@ -395,6 +396,7 @@ impl<'m, N: Nand> Log<'m, N> {
         let cause = if buries { Cause::Gc } else { Cause::Host };
         self.volume.shield();
         let page = self.append_to(bytes, PageKind::Commit, (0, buries), cause)?;
+        let page = if buries { page } else { commit_again(&mut self.volume, bytes, page, cause) };
         self.collector.programmed();
         self.uncommitted = 0;
         let geometry = *self.geometry();
@@ -408,6 +410,11 @@ impl<'m, N: Nand> Log<'m, N> {
         }
         debug_assert!(self.dying.pages().is_empty() && self.committed() == Some(page));
         Ok(page)
+    }
+
+    /// Pages that a commit takes, but for one that only lets deaths count.
+    pub fn commit_pages(&self) -> u32 {
+        self.volume.heads().commits().into()
     }
 
     fn append_kind(
@@ -476,7 +483,7 @@ impl<'m, N: Nand> Log<'m, N> {
         let share = self.room().share(pages, due);
         let urgent = moves_due(&self.volume, &self.collector, &self.dying, pages);
         // Where the pool is just what opening the next block for commits takes, that comes first; and after a clean mount a checkpoint does.
-        let is_opening = self.volume.heads().room(0) == 0 && blocks.pool() == OPENED_FLOOR + 1;
+        let is_opening = self.volume.heads().commit_opens() && blocks.pool() == OPENED_FLOOR + 1;
         if is_opening || self.volume.anchors().is_clean() {
             return Budget::share((share, 0), 0, erases_left, erases);
         }

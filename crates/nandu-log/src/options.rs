@@ -37,6 +37,9 @@ pub struct LogOptions {
     /// Read the header of each page back after it was programmed: one more short read a program, and a program that the chip reported and lost (fault F14) is repeated elsewhere. A mount
     /// after a cut reads a second time where what it finds ends, so that a read of something else (F15, F16) does not hide the newest commit.
     pub read_back: bool,
+    /// Program each commit twice, one page after the other: if the newest one cannot be read after a cut, or was taken back when the supply sagged (F25), the one before it says the
+    /// same. Without, such a commit passes for a torn one, and what it made durable is gone without an error. Costs one program more for each commit; raw pages get no tags.
+    pub commit_twice: bool,
     /// Reads of a block since its erase after which its pages are moved; left open: 131,072, about an eighth of what chips are rated for. Reads are estimated, not counted. 0: never.
     pub reads_max: Option<u32>,
     /// Test switches.
@@ -55,6 +58,7 @@ impl LogOptions {
         has_mlc: false,
         has_tags: false,
         read_back: false,
+        commit_twice: false,
         reads_max: None,
         #[cfg(feature = "_broken")]
         broken: Broken::NOTHING,

@@ -60,6 +60,8 @@ pub(crate) struct Shape {
     has_mlc: bool,
     /// Whether raw pages may have tags.
     has_tags: bool,
+    /// Pages that a commit takes.
+    commits: u8,
     /// Longest ready list.
     pub(crate) ready_max: u8,
     /// Pages of the block table; 0 if it stands in the anchor.
@@ -126,6 +128,7 @@ impl Shape {
             raw_span: if options.has_raw { raw_span(geometry) } else { 0 },
             has_mlc,
             has_tags,
+            commits: 1 + u8::from(options.commit_twice),
             ready_max,
             table_pages: table_pages as u16,
             records_per_page,
@@ -139,7 +142,7 @@ impl Shape {
 
     /// Where no stream stands yet.
     pub(crate) fn no_heads(&self) -> Heads {
-        Heads::new((self.streams, self.raw_streams()), (self.pages, self.pages_dense))
+        Heads::new((self.streams, self.raw_streams()), (self.pages, self.pages_dense), self.commits)
     }
 
     pub(crate) fn has_raw(&self) -> bool {

@@ -25,7 +25,7 @@ pub(crate) fn stream_of_copy(
     }
     let has_room = (1..=last).rev().find(|&other| raw.is_none() && heads.room(other) > 0);
     // One more stays for a recovery.
-    let kept = u32::from(heads.room(0) == 0) + 1;
+    let kept = u32::from(heads.commit_opens()) + 1;
     has_room.or_else(|| (blocks.pool() > kept).then_some(stream))
 }
 

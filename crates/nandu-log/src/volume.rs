@@ -631,7 +631,10 @@ impl<'m, N: Nand> Volume<'m, N> {
     }
 
     fn tag_place(&self, page: PageAddr) -> Option<TagPlace> {
-        let is_safe = self.blocks.pool() >= TAGGED_FLOOR && self.standing.ready.remaining() >= TAGGED_READY;
+        // A tagged page is programmed once.
+        let is_safe = self.standing.heads.commits() == 1
+            && self.blocks.pool() >= TAGGED_FLOOR
+            && self.standing.ready.remaining() >= TAGGED_READY;
         self.standing.tail.open_place(&self.shape, (self.medium.volume(), page)).filter(|_| is_safe)
     }
 

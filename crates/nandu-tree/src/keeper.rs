@@ -362,7 +362,7 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
             merged_is_in_leaf(&mut self.waiting);
             return Ok(value);
         }
-        self.debt.appended(appended + 1);
+        self.debt.appended(appended + self.tree.log.commit_pages());
         self.commit(change, list)?;
         Ok(value)
     }

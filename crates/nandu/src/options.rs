@@ -27,6 +27,10 @@ pub struct Options {
     /// the chip reported and lost (fault F14) is repeated elsewhere instead of being found out when it is needed. An open after
     /// a cut reads twice what does not seem to be there, so that a read of something else (F15, F16) does not hide the newest page.
     pub read_back: bool,
+    /// Program each commit twice, one page after the other. The newest page may become unreadable after its program, or the supply may sag so that it was never sound (F25). After a cut
+    /// nothing tells such a page from one that the cut tore: what it made durable is gone without an error. With this the page before it says the same. Costs one program more for each
+    /// change, or each sync; a file is synced by a commit then, and not by the page itself.
+    pub commit_twice: bool,
     /// Reads of a block since its erase after which its pages are moved, since reading disturbs the pages beside the one
     /// read; left open: 131,072 with one bit a cell and 16,384 with two, about an eighth of what chips are rated for. Reads
     /// are estimated, not counted. 0: never.
@@ -57,6 +61,7 @@ impl Options {
         stream_count: None,
         ready_max: None,
         read_back: false,
+        commit_twice: false,
         reads_max: None,
         cache_size: 8192,
         durability: Durability::Immediate,
@@ -82,6 +87,7 @@ impl Options {
         engine.log.stream_count = self.stream_count;
         engine.log.ready_max = self.ready_max;
         engine.log.read_back = self.read_back;
+        engine.log.commit_twice = self.commit_twice;
         engine.log.reads_max = self.reads_max;
         engine.cache_size = self.cache_size;
         engine.pending_size = self.pending_size;

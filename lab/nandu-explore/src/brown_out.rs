@@ -31,6 +31,9 @@ pub struct BrownOuts {
     pub all: u64,
     /// Those after which what was there before a call with a weak operation was found.
     pub older: u64,
+    /// Of these, those with no other cut before: there nothing but the brown-out took something back.
+    #[serde(default)]
+    pub uncut: u64,
     /// Those after which an error or the check said that something is damaged.
     pub damage: u64,
     /// Those after which something was found, and later something else.
@@ -45,16 +48,19 @@ pub(crate) fn sags(reach_max: u8) -> impl Iterator<Item = Sag> {
 }
 
 /// Counts what was found after a brown-out.
-pub(crate) fn count(rows: &mut Vec<BrownOuts>, sag: Sag, found: Found) {
+pub(crate) fn count(rows: &mut Vec<BrownOuts>, (sag, was_cut): (Sag, bool), found: Found) {
     let (reach, weakness) = (sag.reach(), sag.weakness.to_string());
     let at = rows.iter().position(|row| (row.reach, &row.weakness) == (reach, &weakness)).unwrap_or_else(|| {
-        rows.push(BrownOuts { reach, weakness, all: 0, older: 0, damage: 0, fading: 0 });
+        rows.push(BrownOuts { reach, weakness, all: 0, older: 0, uncut: 0, damage: 0, fading: 0 });
         rows.len() - 1
     });
     let row = &mut rows[at];
     match found {
         Found::All => row.all += 1,
-        Found::Older => row.older += 1,
+        Found::Older => {
+            row.older += 1;
+            row.uncut += u64::from(!was_cut);
+        }
         Found::Damage => row.damage += 1,
         Found::Fading => row.fading += 1,
         Found::Wrong => {}
@@ -74,6 +80,7 @@ pub(crate) fn merge(rows: &mut Vec<BrownOuts>, others: Vec<BrownOuts>) {
             Some(row) => {
                 row.all += other.all;
                 row.older += other.older;
+                row.uncut += other.uncut;
                 row.damage += other.damage;
                 row.fading += other.fading;
             }

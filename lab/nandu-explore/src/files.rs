@@ -109,6 +109,13 @@ impl Files<Nandu> {
     pub fn tagged() -> Files<Nandu> {
         Files::new("files-tags", Nandu::new(600, true), small(FILE_BLOCKS, 16), true)
     }
+
+    /// The same where commits are programmed twice, so that no page has a tag.
+    pub fn twice() -> Files<Nandu> {
+        let mut system = Nandu::new(600, true);
+        system.0.log.commit_twice = true;
+        Files::new("files-twice", system, small(FILE_BLOCKS, 16), true)
+    }
 }
 
 impl Files<Published> {

@@ -70,9 +70,11 @@ pub fn systems() -> Vec<Box<dyn Explored>> {
     }
     all.push(Box::new(Stores::waiting(Past::Pending)));
     all.push(Box::new(Stores::waiting(Past::Kept)));
+    all.push(Box::new(Stores::twice()));
     all.push(Box::new(Files::nandu(0)));
     all.push(Box::new(Files::nandu(600)));
     all.push(Box::new(Files::tagged()));
+    all.push(Box::new(Files::twice()));
     all.push(Box::new(Files::dffs()));
     all
 }

@@ -142,11 +142,11 @@ pub fn table(reports: &[Report]) -> String {
         }),
     );
     if reports.iter().any(|report| !report.brown_outs.is_empty()) {
-        let heads = ["system", "reach", "weak", "all found", "older found", "damage told", "fading"];
+        let heads = ["system", "reach", "weak", "all found", "older found", "no cut before", "damage told", "fading"];
         let rows = reports.iter().flat_map(|of| of.brown_outs.iter().map(|row| (&of.system, row)));
         let rows = rows.map(|(system, row)| {
             let words = vec![system.clone(), row.reach.to_string(), row.weakness.clone()];
-            (words, vec![row.all, row.older, row.damage, row.fading])
+            (words, vec![row.all, row.older, row.uncut, row.damage, row.fading])
         });
         text.push('\n');
         text.push_str(&lines(heads, rows));

@@ -432,6 +432,7 @@ impl<'s, S: System + ?Sized> Search<'s, S> {
         let Some(played) = played.ok().filter(|_| chip.is_off()) else { return 0 };
         chip.power_on();
         let past = node.past_at(played.opened);
+        let was_cut = node.moves.iter().any(|before| matches!(before.event, Event::Cut(..)));
         let mut tried = 0;
         for sag in sags {
             let mut chip = chip.clone();
@@ -446,7 +447,7 @@ impl<'s, S: System + ?Sized> Search<'s, S> {
                 () => Found::Wrong,
             });
             tried += 1;
-            brown_out::count(&mut locked(&self.brown_outs), sag, found);
+            brown_out::count(&mut locked(&self.brown_outs), (sag, was_cut), found);
             if found == Found::Wrong {
                 let event = Event::Sag(number - node.first, sag);
                 self.violates::<()>(node.with(Move { call: Some(call), event }), what);

@@ -166,6 +166,12 @@ impl Stores {
         Stores { name, options, pages_per_block: PAGES.1, ..of_immediate }
     }
 
+    /// Commits are programmed twice.
+    pub fn twice() -> Stores {
+        let fresh = Stores::immediate(Past::Fresh);
+        Stores { name: "store-twice", options: Options { commit_twice: true, ..fresh.options }, ..fresh }
+    }
+
     /// The same with other options.
     pub fn with(mut self, change: impl FnOnce(&mut Options)) -> Stores {
         change(&mut self.options);

@@ -16,7 +16,7 @@ struct House {
 }
 
 const HOUSES: [House; 2] =
-    [House { name: "nandu-log", lines_max: 7620 }, House { name: "nandu-tree", lines_max: 11500 }];
+    [House { name: "nandu-log", lines_max: 7670 }, House { name: "nandu-tree", lines_max: 11500 }];
 
 /// Fewest assertions in 1,000 lines.
 const ASSERTIONS_MIN: usize = 20;

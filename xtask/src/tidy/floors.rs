@@ -107,7 +107,7 @@ const LOG: House = House {
         &["pairs", "parts", "roll", "room", "survivors"],
         &["classify", "grant", "pace", "victims"],
         &["volume"],
-        &["choice", "format", "recover", "step", "verify"],
+        &["choice", "format", "recover", "step", "twice", "verify"],
         &["mount"],
         &["log"],
     ],

@@ -383,7 +383,7 @@ static void opens(ram_chip *ram) {
     strange.read_only = 2;
     EXPECT(nandu_fs_mount(&fs, &chip, &strange, memory, sizeof memory), NANDU_ERR_ARGUMENT);
     strange = options;
-    strange.reserved = 1;
+    strange.commit_twice = 2;
     EXPECT(nandu_fs_mount(&fs, &chip, &strange, memory, sizeof memory), NANDU_ERR_ARGUMENT);
     strange = options;
     strange.pending_size = UINT32_MAX;

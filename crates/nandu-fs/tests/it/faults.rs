@@ -38,10 +38,11 @@ struct Scene {
 }
 
 impl Scene {
-    fn all(is_careful: bool) -> Vec<Scene> {
+    fn all(care: Care) -> Vec<Scene> {
         // A block that was read so often is emptied, so that pages are moved however little lives in each block.
         let careful = |options: Options| {
-            let log = LogOptions { read_back: is_careful, reads_max: Some(10), ..options.log };
+            let (read_back, commit_twice) = (care == Care::ReadBack, care == Care::Twice);
+            let log = LogOptions { read_back, commit_twice, reads_max: Some(10), ..options.log };
             Options { log, ..options }
         };
         let plain = Scene {
@@ -68,6 +69,16 @@ impl Scene {
             .flat_map(seeded)
             .collect()
     }
+}
+
+/// What is done against faults.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Care {
+    Plain,
+    /// What is programmed is read back.
+    ReadBack,
+    /// Commits are programmed twice.
+    Twice,
 }
 
 /// How a run with a fault may end.
@@ -252,6 +263,7 @@ fn enough_changes(chip: &Sim, scene: Scene, promise: &Promise, newest: Newest) -
 fn is_beyond_help(fault: Fault, scene: Scene, watched: &Watched, operation: usize) -> bool {
     let is_mount_after_cut = scene.is_cut && operation < watched.mount_count;
     match fault {
+        Fault::Uncorrectable if scene.options.log.commit_twice => false,
         Fault::Uncorrectable => {
             watched.newest[operation] || (watched.erased[operation] && !scene.options.log.read_back)
         }
@@ -310,8 +322,8 @@ fn check_nothing_wrong(chip: &mut Sim, scene: Scene, promise: &mut Promise, what
 }
 
 /// The fault at every operation of a mount and some changes to which it can happen. After an error the fault is over.
-fn try_everywhere(fault: Fault, is_careful: bool, demand: Demand) {
-    for scene in Scene::all(is_careful) {
+fn try_everywhere(fault: Fault, care: Care, demand: Demand) {
+    for scene in Scene::all(care) {
         let (chip, promise, newest) = used(scene);
         let (changes, watched) = enough_changes(&chip, scene, &promise, newest);
         let name = format!("{fault:?}, {}, cut: {}, seed {}", scene.name, scene.is_cut, scene.seed);
@@ -347,38 +359,44 @@ fn try_everywhere(fault: Fault, is_careful: bool, demand: Demand) {
 
 #[test]
 fn bits_that_flip_within_what_can_be_corrected_cost_nothing() {
-    try_everywhere(Fault::BitFlips(4), false, Demand::Survives);
-    try_everywhere(Fault::ReadDisturb(4), false, Demand::Survives);
-    try_everywhere(Fault::ErasedZeros(3), false, Demand::Survives);
+    try_everywhere(Fault::BitFlips(4), Care::Plain, Demand::Survives);
+    try_everywhere(Fault::ReadDisturb(4), Care::Plain, Demand::Survives);
+    try_everywhere(Fault::ErasedZeros(3), Care::Plain, Demand::Survives);
 }
 
 #[test]
 fn a_program_or_an_erase_that_fails_anywhere_is_survived() {
-    try_everywhere(Fault::ProgramFails, false, Demand::Survives);
-    try_everywhere(Fault::EraseFails, false, Demand::Survives);
+    try_everywhere(Fault::ProgramFails, Care::Plain, Demand::Survives);
+    try_everywhere(Fault::EraseFails, Care::Plain, Demand::Survives);
 }
 
 #[test]
 fn an_operation_whose_outcome_nobody_knows_is_survived() {
     for tear in [Tear::Before, Tear::SomeBits, Tear::Complete] {
-        try_everywhere(Fault::Bus(tear), false, Demand::Survives);
+        try_everywhere(Fault::Bus(tear), Care::Plain, Demand::Survives);
     }
 }
 
 #[test]
 fn a_program_or_an_erase_that_never_happened_is_survived_where_it_is_read_back() {
-    try_everywhere(Fault::NothingHappens, true, Demand::Survives);
+    try_everywhere(Fault::NothingHappens, Care::ReadBack, Demand::Survives);
 }
 
 #[test]
 fn a_read_that_brings_what_was_read_before_is_never_taken_for_data_and_loses_nothing() {
-    try_everywhere(Fault::Stale, false, Demand::Heals);
-    try_everywhere(Fault::Stale, true, Demand::Heals);
+    try_everywhere(Fault::Stale, Care::Plain, Demand::Heals);
+    try_everywhere(Fault::Stale, Care::ReadBack, Demand::Heals);
+}
+
+/// Nor is the newest commit missing then, in a mount after a cut or before it.
+#[test]
+fn what_cannot_be_read_is_never_missing_where_commits_are_programmed_twice() {
+    try_everywhere(Fault::Uncorrectable, Care::Twice, Demand::NeverWrong);
 }
 
 #[test]
 fn what_cannot_be_read_or_went_elsewhere_is_never_taken_for_data() {
-    try_everywhere(Fault::Uncorrectable, false, Demand::NeverWrong);
-    try_everywhere(Fault::Uncorrectable, true, Demand::NeverWrong);
-    try_everywhere(Fault::Misdirected(None), true, Demand::NeverWrong);
+    try_everywhere(Fault::Uncorrectable, Care::Plain, Demand::NeverWrong);
+    try_everywhere(Fault::Uncorrectable, Care::ReadBack, Demand::NeverWrong);
+    try_everywhere(Fault::Misdirected(None), Care::ReadBack, Demand::NeverWrong);
 }

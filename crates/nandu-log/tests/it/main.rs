@@ -18,6 +18,7 @@ mod raw;
 mod room;
 mod tags;
 mod toy;
+mod twice;
 mod verify;
 
 use nandu_log::{Log, LogError, LogOptions, Parts};

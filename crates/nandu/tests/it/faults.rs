@@ -15,7 +15,8 @@ use nandu::{Options, Store};
 use nandu_sim::{Address, Chip, Fault, Observer, Operation, OperationKind, Sim, Tear, Trigger};
 
 use scene::{
-    CAREFUL, Error, PLAIN, Promise, Scene, check_all_there, check_nothing_wrong, memory, used, work, work_through,
+    CAREFUL, Error, PLAIN, Promise, Scene, TWICE, check_all_there, check_nothing_wrong, memory, used, work,
+    work_through,
 };
 
 /// How many workloads are tried of each kind.
@@ -87,6 +88,7 @@ fn enough_changes(chip: &Sim, options: Options, scene: Scene, seed: u32, promise
 fn is_beyond_help(fault: Fault, options: Options, scene: Scene, seen: &Seen, operation: usize) -> bool {
     let is_mount_after_cut = scene.is_cut && seen.mounting[operation];
     match fault {
+        Fault::Uncorrectable if options.commit_twice => false,
         Fault::Uncorrectable => {
             is_mount_after_cut || seen.newest[operation] || (seen.erased[operation] && !options.read_back)
         }
@@ -156,6 +158,12 @@ fn a_program_or_an_erase_that_never_happened_is_survived_where_it_is_read_back()
 fn a_read_that_brings_what_was_read_before_is_never_taken_for_data_and_loses_nothing() {
     try_everywhere(Fault::Stale, PLAIN, Demand::Heals);
     try_everywhere(Fault::Stale, CAREFUL, Demand::Heals);
+}
+
+/// Nor is the newest commit missing then, in a mount after a cut or before it.
+#[test]
+fn what_cannot_be_read_is_never_missing_where_commits_are_programmed_twice() {
+    try_everywhere(Fault::Uncorrectable, TWICE, Demand::NeverWrong);
 }
 
 #[test]

@@ -36,3 +36,15 @@ fn a_brown_out_takes_calls_back_or_is_told() {
         assert!(report.brown_outs.iter().map(|row| row.older).sum::<u64>() > 0, "{}", report.system);
     }
 }
+
+/// Where commits are programmed twice, one weak operation takes nothing back, but what an unstable page showed to a recovery of which that operation is the last one.
+#[test]
+fn a_brown_out_of_one_operation_takes_nothing_back_where_commits_are_programmed_twice() {
+    for system in systems().into_iter().filter(|system| system.name().ends_with("twice")) {
+        let report = system.explore(Bounds { depth: 2, shard: (0, 1), has_faults: false, sag_max: 1 });
+        assert!(report.violations.is_empty(), "{}", table(&[report]));
+        for row in &report.brown_outs {
+            assert!(row.all > 500 && (row.uncut, row.damage, row.fading) == (0, 0, 0), "{}: {row:?}", report.system);
+        }
+    }
+}

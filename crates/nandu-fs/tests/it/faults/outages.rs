@@ -5,7 +5,7 @@ use nandu_fs::{Fs, FsError, Ino};
 use nandu_nand::{Nand, NandError, NandErrorKind};
 use nandu_sim::{Fault, Sim, SimError, Tear, Trigger};
 
-use super::{Promise, Scene, check_all_there, enough_changes, seeds, used, work};
+use super::{Care, Promise, Scene, check_all_there, enough_changes, seeds, used, work};
 use crate::rig::memory;
 
 /// Operations that an outage takes away: fewer and more than are tried again.
@@ -42,7 +42,7 @@ fn live(chip: &mut Sim, scene: Scene, changes: u64, promise: &mut Promise, what:
 }
 
 fn try_outages(first: Tear) {
-    for scene in Scene::all(false) {
+    for scene in Scene::all(Care::Plain) {
         let (chip, promise, newest) = used(scene);
         let (changes, watched) = enough_changes(&chip, scene, &promise, newest);
         let name = format!("{first:?}, {}, cut: {}, seed {}", scene.name, scene.is_cut, scene.seed);

@@ -13,6 +13,7 @@ pub(super) type Error = nandu::Error<SimError>;
 
 pub(super) const PLAIN: Options = Options { cache_size: 512, ..Options::DEFAULT };
 pub(super) const CAREFUL: Options = Options { read_back: true, ..PLAIN };
+pub(super) const TWICE: Options = Options { commit_twice: true, ..PLAIN };
 
 /// Most snapshots at a time.
 const KEPT_MAX: usize = 3;
