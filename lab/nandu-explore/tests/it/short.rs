@@ -43,6 +43,7 @@ fn a_brown_out_of_one_operation_takes_nothing_back_where_commits_are_programmed_
     for system in systems().into_iter().filter(|system| system.name().ends_with("twice")) {
         let report = system.explore(Bounds { depth: 2, shard: (0, 1), has_faults: false, sag_max: 1 });
         assert!(report.violations.is_empty(), "{}", table(&[report]));
+        assert_eq!(report.brown_outs.len(), 2, "each weakness is tried");
         for row in &report.brown_outs {
             assert!(row.all > 500 && (row.uncut, row.damage, row.fading) == (0, 0, 0), "{}: {row:?}", report.system);
         }
